@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "carillon/counters.hpp"
@@ -75,11 +74,11 @@ class ChannelMemory {
     [[nodiscard]] ChannelCounters counters(unsigned index) const;
 
     // For one PersistentKernel at a time: `memory`, with rings that are made empty, until all
-    // copies of the result have gone. Throws UsageError, in the name of `call`.
+    // copies of the result have gone. Throws UsageError.
     [[nodiscard]] static std::shared_ptr<ChannelMemory> taken_by_kernel(
-        std::string_view call, std::shared_ptr<ChannelMemory> memory);
-    // Throws UsageError, in the name of `call`, where a PersistentKernel has it.
-    void require_no_kernel(std::string_view call) const;
+        std::shared_ptr<ChannelMemory> memory);
+    // Throws UsageError where a PersistentKernel has it.
+    void require_no_kernel() const;
 
    private:
     void make_empty();

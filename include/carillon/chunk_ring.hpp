@@ -18,7 +18,7 @@
 #include "carillon/detail/access/host_cached.hpp"
 #include "carillon/detail/access/host_mapped.hpp"
 #include "carillon/detail/host/chunk_ring_state.hpp"
-#include "carillon/detail/host/one_thread.hpp"
+#include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/taken_once.hpp"
 #include "carillon/detail/protocol/chunk_ring.hpp"
 #include "carillon/device.hpp"
@@ -89,7 +89,7 @@ class ClaimedChunk {
     }
 
    private:
-    [[nodiscard]] detail::ChunkRingState& state(char const* call) const;
+    [[nodiscard]] detail::ChunkRingState& state() const;
     void give_up() noexcept;
 
     std::shared_ptr<detail::ChunkRingState> state_;  // none: committed, or moved away
@@ -109,8 +109,10 @@ class Chunk : public ClaimedChunk {
     // VulkanError (non-coherent memory only): it can be committed still, unless only its line is
     // left to be flushed. Then it is no more, and the line leaves with the next flush.
     void commit(std::size_t used, Meta const& meta = Meta()) {
-        require_commit(used).store(sequence(), static_cast<std::uint32_t>(used), meta);
-        let_go()->producer().send(sequence());
+        detail::in_call("Chunk::commit", [&] {
+            require_commit(used).store(sequence(), static_cast<std::uint32_t>(used), meta);
+            let_go()->producer().send(sequence());
+        });
     }
 
    private:
@@ -185,18 +187,15 @@ class ChunkRing {
     // Where another process has lent the ring throws OwnerGoneError if that one has ended, and
     // StoppedError if it has destroyed the ring.
     [[nodiscard]] std::optional<Chunk<Meta>> try_claim() {
-        detail::OneThreadCall<> const call(state_.get(), "ChunkRing::try_claim");
-        state_->mark().require_own("ChunkRing::try_claim");
-        Sequence const sequence = state_->try_claim();
-        if (sequence == 0) return {};
-        return Chunk<Meta>(state_, sequence);
+        return detail::in_call("ChunkRing::try_claim", state_.get(), state_->mark(), [&] {
+            Sequence const sequence = state_->try_claim();
+            return sequence != 0 ? std::optional(Chunk<Meta>(state_, sequence)) : std::nullopt;
+        });
     }
     // The next chunk. Throws TimeoutError, and as try_claim().
     [[nodiscard]] Chunk<Meta> claim(std::chrono::nanoseconds timeout) {
-        detail::OneThreadCall<> const call(state_.get(), "ChunkRing::claim");
-        state_->mark().require_own("ChunkRing::claim");
-        Sequence const sequence = state_->claim(timeout);
-        return Chunk<Meta>(state_, sequence);
+        return detail::in_call("ChunkRing::claim", state_.get(), state_->mark(),
+                               [&] { return Chunk<Meta>(state_, state_->claim(timeout)); });
     }
 
     // How many chunks there are, and how many bytes each has, as asked for.

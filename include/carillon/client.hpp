@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string_view>
 #include <utility>
 
 #include "carillon/block.hpp"
@@ -17,7 +16,7 @@
 #include "carillon/detail/host/channel_transport.hpp"
 #include "carillon/detail/host/checks.hpp"
 #include "carillon/detail/host/client_base.hpp"
-#include "carillon/detail/host/one_thread.hpp"
+#include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/taken_once.hpp"
 #include "carillon/detail/host/time_over.hpp"
 #include "carillon/detail/kernel/messages.hpp"
@@ -44,7 +43,10 @@ class Client : private detail::ClientBase<Messages, Transport> {
     // An end of a transport that is made of these.
     template <class... End>
     requires std::constructible_from<Transport, End...>
-    explicit Client(End&&... end) : Base(std::forward<End>(end)...) {}
+    explicit Client(End&&... end) try : Base(std::forward<End>(end)...) {
+    } catch (...) {
+        detail::throw_named("Channel");
+    }
 
     // As its transport.
     Client(Client&&) noexcept = default;
@@ -60,9 +62,8 @@ class Client : private detail::ClientBase<Messages, Transport> {
     // written (Memory::host_ptr).
     [[nodiscard]] Reply call(Request const& request, std::chrono::nanoseconds timeout,
                              OutOfLine data = OutOfLine::none) {
-        constexpr std::string_view call = "Client::call";
-        detail::OneThreadCall<> const one(this, call);
-        return Base::exchange(*this, call, request, timeout, data);
+        return detail::in_call("Client::call", this, transport_,
+                               [&] { return Base::exchange(*this, request, timeout, data); });
     }
 
     // Does all that a call does but for sending and taking, and changes nothing: what a call reads
@@ -70,28 +71,24 @@ class Client : private detail::ClientBase<Messages, Transport> {
     // every few microseconds. Tens of nanoseconds; at any time between calls, with replies
     // outstanding too. It throws nothing when the kernel has ended: the next call does.
     void warm() {
-        constexpr std::string_view call = "Client::warm";
-        detail::OneThreadCall<> const one(this, call);
-        this->warm_up(call);
+        return detail::in_call("Client::warm", this, transport_, [&] { this->warm_up(); });
     }
 
     // Sends a request and returns at once, or returns nothing when there is no room: in the ring,
     // or for one more reply that is outstanding.
     [[nodiscard]] std::optional<Ticket> try_submit(Request const& request,
                                                    OutOfLine data = OutOfLine::none) {
-        constexpr std::string_view call = "Client::try_submit";
-        detail::OneThreadCall<> const one(this, call);
-        auto const sent = Base::send_if_room(*this, call, request, data);
-        if (!sent) return {};
-        return this->ticket(*sent);
+        return detail::in_call("Client::try_submit", this, transport_, [&] {
+            auto const sent = Base::send_if_room(*this, request, data);
+            return sent ? std::optional(this->ticket(*sent)) : std::nullopt;
+        });
     }
 
     // The same, waiting for room. Throws TimeoutError; the request was not sent then.
     [[nodiscard]] Ticket submit(Request const& request, std::chrono::nanoseconds timeout,
                                 OutOfLine data = OutOfLine::none) {
-        constexpr std::string_view call = "Client::submit";
-        detail::OneThreadCall<> const one(this, call);
-        return this->ticket(this->send(call, request, timeout, data));
+        return detail::in_call("Client::submit", this, transport_,
+                               [&] { return this->ticket(this->send(request, timeout, data)); });
     }
 
     // Of a channel: sends the first ones of `requests`, as many as there is room for, and returns
@@ -99,10 +96,10 @@ class Client : private detail::ClientBase<Messages, Transport> {
     // what any of them refers to. Throws UsageError for a null pointer to any.
     [[nodiscard]] Tickets try_submit_n(std::span<Request const> requests,
                                        OutOfLine data = OutOfLine::none) requires in_rows {
-        constexpr std::string_view call = "Client::try_submit_n";
-        detail::OneThreadCall<> const one(this, call);
-        detail::require_messages(call, requests);
-        return this->send_n(call, requests, data);
+        return detail::in_call("Client::try_submit_n", this, transport_, [&] {
+            detail::require_messages(requests);
+            return this->send_n(requests, data);
+        });
     }
 
     // The same for all of them, waiting for room. `sent` gets the tickets of what was sent, however
@@ -111,72 +108,67 @@ class Client : private detail::ClientBase<Messages, Transport> {
     void submit_n(std::span<Request const> requests, Tickets& sent,
                   std::chrono::nanoseconds timeout,
                   OutOfLine data = OutOfLine::none) requires in_rows {
-        constexpr std::string_view call = "Client::submit_n";
-        detail::OneThreadCall<> const one(this, call);
-        detail::require_messages(call, requests);
-        sent = {};
-        auto const all_sent = [&] {
-            sent.append(this->send_n(call, requests.subspan(sent.size()), data));
-            return sent.size() == requests.size();
-        };
-        if (!this->wait_for(all_sent, Base::nothing_watched, timeout, call))
-            transport_.throw_not_all_sent(call, sent.size(), requests.size());
+        return detail::in_call("Client::submit_n", this, transport_, [&] {
+            detail::require_messages(requests);
+            sent = {};
+            auto const all_sent = [&] {
+                sent.append(this->send_n(requests.subspan(sent.size()), data));
+                return sent.size() == requests.size();
+            };
+            if (!this->wait_for(all_sent, Base::nothing_watched, timeout))
+                transport_.throw_not_all_sent(sent.size(), requests.size());
+        });
     }
 
     // The reply to a request, if it has come. Throws UsageError for a ticket of another client, and
     // when no reply is outstanding for it: it was taken or given up already. Once the kernel or its
     // owner is known to have ended, throws what wait() would: the reply will not come.
     [[nodiscard]] std::optional<Reply> try_take(Ticket const& ticket) {
-        constexpr std::string_view call = "Client::try_take";
-        detail::OneThreadCall<> const one(this, call);
-        auto const sent = this->valid(call, ticket);
-        detail::Packed<Reply> reply;
-        if (!this->take_now(call, sent, reply)) return {};
-        return detail::unpack<Reply>(reply);
+        return detail::in_call("Client::try_take", this, transport_, [&]() -> std::optional<Reply> {
+            detail::Packed<Reply> reply;
+            if (!this->take_now(this->valid(ticket), reply)) return {};
+            return detail::unpack<Reply>(reply);
+        });
     }
 
     // The reply to a request, waiting for it. After a TimeoutError the ticket is still good.
     [[nodiscard]] Reply wait(Ticket const& ticket, std::chrono::nanoseconds timeout) {
-        constexpr std::string_view call = "Client::wait";
-        detail::OneThreadCall<> const one(this, call);
-        return this->await(call, this->valid(call, ticket), timeout);
+        return detail::in_call("Client::wait", this, transport_,
+                               [&] { return this->await(this->valid(ticket), timeout); });
     }
 
     // Takes the replies to the first ones of `tickets` into the first ones of `replies`, as many as
     // have come and fit, and returns how many. Those tickets leave `tickets`, also where this
     // throws because the next one is good for nothing, as try_take does, or for a null pointer.
     std::size_t try_take_n(Tickets& tickets, std::span<Reply> replies) requires in_rows {
-        constexpr std::string_view call = "Client::try_take_n";
-        detail::OneThreadCall<> const one(this, call);
-        transport_.require_own(call);
-        detail::require_messages(call, replies);
-        return this->receive_n(call, tickets, replies);
+        return detail::in_call("Client::try_take_n", this, transport_, [&] {
+            detail::require_messages(replies);
+            return this->receive_n(tickets, replies);
+        });
     }
 
     // The same for all of them, waiting for those that have not come: as many as `replies` has room
     // for, or UsageError. After a TimeoutError the tickets that are left are still good.
     void take_n(Tickets& tickets, std::span<Reply> replies,
                 std::chrono::nanoseconds timeout) requires in_rows {
-        constexpr std::string_view call = "Client::take_n";
-        detail::OneThreadCall<> const one(this, call);
-        transport_.require_own(call);
-        detail::require_messages(call, replies);
-        std::size_t const all = tickets.size();
-        if (replies.size() < all) detail::throw_no_room_for_replies(call, replies.size(), all);
-        auto const watched = [&] { return transport_.awaited(); };
-        auto const all_taken = [&] {
-            (void)this->receive_n(call, tickets, replies.subspan(all - tickets.size()));
-            return tickets.empty();
-        };
-        if (!this->wait_for(all_taken, watched, timeout, call))
-            detail::throw_not_all_taken(call, all - tickets.size(), all);
+        return detail::in_call("Client::take_n", this, transport_, [&] {
+            detail::require_messages(replies);
+            std::size_t const all = tickets.size();
+            if (replies.size() < all) detail::throw_no_room_for_replies(replies.size(), all);
+            auto const watched = [&] { return transport_.awaited(); };
+            auto const all_taken = [&] {
+                (void)this->receive_n(tickets, replies.subspan(all - tickets.size()));
+                return tickets.empty();
+            };
+            if (!this->wait_for(all_taken, watched, timeout))
+                detail::throw_not_all_taken(all - tickets.size(), all);
+        });
     }
 
     // Gives a reply up: it is dropped when it comes.
     void abandon(Ticket const& ticket) {
-        constexpr std::string_view call = "Client::abandon";
-        detail::OneThreadCall<> const one(this, call);
-        transport_.give_up(this->valid(call, ticket));
+        return detail::in_call("Client::abandon", this, transport_,
+                               [&] { transport_.give_up(this->valid(ticket)); });
     }
 
     // The same five for the commands of a table, each with its own type of reply: Done for a
@@ -186,8 +178,10 @@ class Client : private detail::ClientBase<Messages, Transport> {
     requires(Messages::has_commands) auto call(Command const& command,
                                                std::chrono::nanoseconds timeout,
                                                OutOfLine data = OutOfLine::none) {
-        return Base::template reply_to<Command>(
-            "Client::call", call(Messages::Table::pack(command), timeout, data));
+        return detail::in_call("Client::call", [&] {
+            return Base::template reply_to<Command>(
+                call(Messages::Table::pack(command), timeout, data));
+        });
     }
     // Nothing when there is no room; the ticket knows the reply's type.
     template <class Command>
@@ -209,32 +203,32 @@ class Client : private detail::ClientBase<Messages, Transport> {
     template <class Command>
     requires(Messages::has_commands)
         [[nodiscard]] auto try_take(CommandTicket<Command> const& ticket) {
-        Ticket const& plain = ticket;
-        auto const reply = try_take(plain);
-        using Typed = decltype(Base::template reply_to<Command>("", *reply));
-        return reply ? std::optional<Typed>(
-                           Base::template reply_to<Command>("Client::try_take", *reply))
-                     : std::nullopt;
+        return detail::in_call("Client::try_take", [&] {
+            auto const reply = try_take(static_cast<Ticket const&>(ticket));
+            return reply ? std::optional(Base::template reply_to<Command>(*reply)) : std::nullopt;
+        });
     }
     // The reply to a command, waiting for it. Throws HandlerError, and TimeoutError: the ticket is
     // still good then.
     template <class Command>
     requires(Messages::has_commands) auto wait(CommandTicket<Command> const& ticket,
                                                std::chrono::nanoseconds timeout) {
-        Ticket const& plain = ticket;
-        return Base::template reply_to<Command>("Client::wait", wait(plain, timeout));
+        return detail::in_call("Client::wait", [&] {
+            return Base::template reply_to<Command>(
+                wait(static_cast<Ticket const&>(ticket), timeout));
+        });
     }
 
     // Of a channel: whether the kernel has answered every request. Of a client's calls this one and
     // the next are those that any thread may make.
     [[nodiscard]] bool all_answered() const requires(Transport::is_channel) {
-        transport_.require_own("Client::all_answered");
-        return transport_.all_answered();
+        return detail::in_call("Client::all_answered", transport_,
+                               [&] { return transport_.all_answered(); });
     }
     // Of a channel: what has gone through it. Nothing crosses the bus for it, and no call waits.
     [[nodiscard]] ChannelCounters counters() const requires(Transport::is_channel) {
-        transport_.require_own("Client::counters");
-        return transport_.counters();
+        return detail::in_call("Client::counters", transport_,
+                               [&] { return transport_.counters(); });
     }
     // Of a channel: how many requests have room.
     [[nodiscard]] std::uint32_t capacity() const requires(Transport::is_channel) {
@@ -244,7 +238,8 @@ class Client : private detail::ClientBase<Messages, Transport> {
     // UsageError the second time, and for a PersistentKernel's client.
     [[nodiscard]] auto device_handle(CodeLocation const& where = CodeLocation::current()) const
         requires(Transport::is_channel) {
-        return transport_.device_handle("Client::device_handle", where);
+        return detail::in_call("Client::device_handle",
+                               [&] { return transport_.device_handle(where); });
     }
 
    private:

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <concepts>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -25,27 +26,41 @@ CARILLON_LAYOUT [[gnu::used]] inline char const* const layout_of_program = &layo
 // what() is "<call>: <cause>".
 class Error : public std::runtime_error {
    public:
+    // The public call that it leaves names it: see name_call().
+    explicit Error(std::string_view cause);
+    // Of this call, whichever calls it leaves: one of a driver or of the system.
     Error(std::string_view call, std::string_view cause);
 
     // The call that failed: one of this library, of a driver or of the system.
     [[nodiscard]] std::string const& call() const { return call_; }
+    // Says which public call failed. Each that the error leaves says so: the last one's name stays.
+    // Nothing changes where the error was made with a call, or keep_call() was called.
+    void name_call(std::string_view call);
+    // From now on the call stays. Whoever throws one error to several threads calls it first.
+    void keep_call() {
+        if (!keeps_call_) keeps_call_ = true;  // those threads call it, too
+    }
     // The text without the call.
     [[nodiscard]] std::string_view cause() const;
     // Whether this error has ended a kernel: every later call of the kernel throws it, whatever
     // that call did.
     [[nodiscard]] bool ended_kernel() const { return ended_kernel_; }
     // For whoever keeps the error that has ended a kernel.
-    void mark_ended_kernel() { ended_kernel_ = true; }
+    void mark_ended_kernel() {
+        ended_kernel_ = true;
+        keep_call();
+    }
 
    private:
-    std::string call_;
+    std::string call_;  // empty: not named yet
+    bool keeps_call_;
     bool ended_kernel_ = false;
 };
 
 // More blocks than can be resident at once.
 class ResidencyError : public Error {
    public:
-    ResidencyError(std::string_view call, unsigned asked, unsigned fit);
+    ResidencyError(unsigned asked, unsigned fit);
 
     [[nodiscard]] unsigned asked() const { return asked_; }  // blocks of the launch
     [[nodiscard]] unsigned fit() const { return fit_; }      // as many would have had room
@@ -58,8 +73,13 @@ class ResidencyError : public Error {
 // A deadline passed. Nothing is lost: what was accepted stays accepted.
 class TimeoutError : public Error {
    public:
+    explicit TimeoutError(std::string_view cause) : Error(cause) {}
+    TimeoutError(std::string_view cause, std::same_as<bool> auto sent)
+        : Error(cause), sent_(sent) {}
     TimeoutError(std::string_view call, std::string_view cause, bool sent = false);
     // The cause tells the time that the caller gave, between `before` and `behind`.
+    TimeoutError(std::string_view before, std::chrono::nanoseconds timeout,
+                 std::string_view behind);
     TimeoutError(std::string_view call, std::string_view before, std::chrono::nanoseconds timeout,
                  std::string_view behind);
 
@@ -71,7 +91,7 @@ class TimeoutError : public Error {
     [[nodiscard]] bool sent() const { return sent_; }
 
    private:
-    bool sent_;
+    bool sent_ = false;
     std::string before_;  // both are empty where the text tells no time
     std::string behind_;
 };
@@ -85,6 +105,7 @@ enum class RefusalReason : std::uint8_t {
 
 class RefusedError : public Error {
    public:
+    RefusedError(RefusalReason reason, std::string_view cause);
     RefusedError(std::string_view call, RefusalReason reason, std::string_view cause);
 
     [[nodiscard]] RefusalReason reason() const { return reason_; }
@@ -97,6 +118,7 @@ class RefusedError : public Error {
 class HandlerError : public Error {
    public:
     // `command`: the name of its type.
+    HandlerError(std::string_view command, std::uint32_t code);
     HandlerError(std::string_view call, std::string_view command, std::uint32_t code);
 
     [[nodiscard]] std::uint32_t code() const { return code_; }  // Refusal::code
@@ -108,7 +130,7 @@ class HandlerError : public Error {
 // A handler does not compile. what() has the compiler's log, with the lines of the text.
 class CompileError : public Error {
    public:
-    CompileError(std::string_view call, std::string_view log);
+    explicit CompileError(std::string_view log);
 
     [[nodiscard]] std::string const& log() const { return log_; }
 

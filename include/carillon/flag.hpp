@@ -6,7 +6,7 @@
 #include <type_traits>
 
 #include "carillon/block.hpp"
-#include "carillon/detail/host/one_thread.hpp"
+#include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/one_word.hpp"
 #include "carillon/detail/host/process_mark.hpp"
 #include "carillon/detail/host/taken_once.hpp"
@@ -29,20 +29,20 @@ class Flag {
                                          detail::FlagWriter<T, detail::DeviceFar>>;
 
     // Throws what Device::allocate throws.
-    explicit Flag(Device const& device) : word_(device) {}
+    explicit Flag(Device const& device) try : word_(device) {
+    } catch (...) {
+        detail::throw_named("Flag");
+    }
 
     // The device's end: pass it to a kernel by value.
     [[nodiscard]] DeviceEnd device_handle() const { return word_.device_handle(); }
 
     // `data` says that the value refers to device memory that the caller has written.
     void set(T const& value, OutOfLine data = OutOfLine::none) requires to_device {
-        detail::OneThreadCall<> const call(this, "Flag::set");
-        mark_.require_own("Flag::set");
-        word_.host().set(value, data);
+        detail::in_call("Flag::set", this, mark_, [&] { word_.host().set(value, data); });
     }
     [[nodiscard]] T get() const requires(!to_device) {
-        mark_.require_own("Flag::get");
-        return word_.host().get();
+        return detail::in_call("Flag::get", mark_, [&] { return word_.host().get(); });
     }
 
    private:
@@ -62,27 +62,29 @@ class Doorbell {
                                          detail::DoorbellRinger<detail::DeviceFar>>;
 
     // Throws what Device::allocate throws.
-    explicit Doorbell(Device const& device) : word_(device) {}
+    explicit Doorbell(Device const& device) try : word_(device) {
+    } catch (...) {
+        detail::throw_named("Doorbell");
+    }
 
     // The device's end: pass it to a kernel by value, once. Throws UsageError the second time.
     [[nodiscard]] DeviceEnd device_handle(
         CodeLocation const& where = CodeLocation::current()) const {
-        void const* const word = word_.device_address();
-        taken_.take("Doorbell::device_handle", where, {word, word});
-        return word_.device_handle();
+        return detail::in_call("Doorbell::device_handle", [&] {
+            void const* const word = word_.device_address();
+            taken_.take("Doorbell::device_handle", where, {word, word});
+            return word_.device_handle();
+        });
     }
 
     // `data` says that the caller has written device memory for whoever hears this ring.
     void ring(OutOfLine data = OutOfLine::none) requires to_device {
-        detail::OneThreadCall<> const call(this, "Doorbell::ring");
-        mark_.require_own("Doorbell::ring");
-        word_.host().ring(data);
+        detail::in_call("Doorbell::ring", this, mark_, [&] { word_.host().ring(data); });
     }
     // How often it was rung since the last time.
     [[nodiscard]] std::uint64_t heard() requires(!to_device) {
-        detail::OneThreadCall<> const call(this, "Doorbell::heard");
-        mark_.require_own("Doorbell::heard");
-        return word_.host().heard();
+        return detail::in_call("Doorbell::heard", this, mark_,
+                               [&] { return word_.host().heard(); });
     }
 
    private:

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string_view>
 #include <type_traits>
 
 #include "carillon/detail/host/block_handlers.hpp"
@@ -106,7 +105,7 @@ class Pins {
     // The roles as the blocks see them.
     [[nodiscard]] PinTable device_view() const;
     // For a launch, in which each role on an SM is taken once. Throws UsageError the second time.
-    void take(std::string_view call) const;
+    void take() const;
 
    private:
     unsigned roles_;
@@ -128,7 +127,7 @@ template <class Body>
 template <class Body>
 [[nodiscard]] RunningKernel start_pinned(Device const& device, Pins const& pins, Body body,
                                          std::chrono::nanoseconds start_timeout) {
-    pins.take("launch_pinned");
+    pins.take();
     LaunchShape const shape{
         .blocks = pins.blocks(), .lasting = pins.roles(), .start_timeout = start_timeout};
     return start_kernel(device, shape, PinnedBody<Body>{pins.device_view(), body});
@@ -150,11 +149,13 @@ inline namespace CARILLON_TOOLCHAIN {
 template <class Body>
 [[nodiscard]] RunningKernel launch(Device const& device, LaunchShape shape, Body body) {
     detail::check_body<Body>();
-    if (shape.blocks != 0) {
-        detail::refuse_copied_ends("launch", std::addressof(body), sizeof(body), shape.blocks,
-                                   detail::BlockNumbers::known);
-    }
-    return detail::start_kernel(device, shape, body);
+    return detail::in_call("launch", [&] {
+        if (shape.blocks != 0) {
+            detail::refuse_copied_ends(std::addressof(body), sizeof(body), shape.blocks,
+                                       detail::BlockNumbers::known);
+        }
+        return detail::start_kernel(device, shape, body);
+    });
 }
 
 // The same with a body for each block, which `make(block)` makes, at once and here: for ends of
@@ -164,11 +165,13 @@ template <class Make>
 requires MakesBodies<Make>
 [[nodiscard]] RunningKernel launch(Device const& device, LaunchShape shape, Make make) {
     using Body = std::invoke_result_t<Make&, unsigned>;
-    detail::require_launch("launch", device, shape.blocks, shape.threads, shape.lasting);
-    Memory const bodies = detail::make_for_each_block<Body>("launch", device, shape.blocks, make,
-                                                            detail::BlockNumbers::known);
-    return launch(device, shape,
-                  detail::BodyOfBlock<Body>{static_cast<Body const*>(bodies.device_ptr())});
+    return detail::in_call("launch", [&] {
+        detail::require_launch(device, shape.blocks, shape.threads, shape.lasting);
+        Memory const bodies = detail::make_for_each_block<Body>(device, shape.blocks, make,
+                                                                detail::BlockNumbers::known);
+        return launch(device, shape,
+                      detail::BodyOfBlock<Body>{static_cast<Body const*>(bodies.device_ptr())});
+    });
 }
 
 // The same with blocks of one thread, or of `threads`.
@@ -186,11 +189,12 @@ template <class Body>
     Device const& device, Pins const& pins, Body body,
     std::chrono::nanoseconds start_timeout = LaunchShape().start_timeout) {
     detail::check_body<Body>();
-    if (pins.roles() != 0) {
-        detail::refuse_copied_ends("launch_pinned", std::addressof(body), sizeof(body),
-                                   pins.roles());
-    }
-    return detail::start_pinned(device, pins, body, start_timeout);
+    return detail::in_call("launch_pinned", [&] {
+        if (pins.roles() != 0) {
+            detail::refuse_copied_ends(std::addressof(body), sizeof(body), pins.roles());
+        }
+        return detail::start_pinned(device, pins, body, start_timeout);
+    });
 }
 
 // The same with a body for each role, which `make(role)` makes.
@@ -200,12 +204,14 @@ requires MakesBodies<Make>
     Device const& device, Pins const& pins, Make make,
     std::chrono::nanoseconds start_timeout = LaunchShape().start_timeout) {
     using Body = std::invoke_result_t<Make&, unsigned>;
-    detail::require_launch("launch_pinned", device, pins.roles());
-    Memory const bodies = detail::make_for_each_block<Body>("launch_pinned", device, pins.roles(),
-                                                            make, detail::BlockNumbers::unknown);
-    return launch_pinned(device, pins,
-                         detail::BodyOfBlock<Body>{static_cast<Body const*>(bodies.device_ptr())},
-                         start_timeout);
+    return detail::in_call("launch_pinned", [&] {
+        detail::require_launch(device, pins.roles());
+        Memory const bodies = detail::make_for_each_block<Body>(device, pins.roles(), make,
+                                                                detail::BlockNumbers::unknown);
+        return launch_pinned(
+            device, pins, detail::BodyOfBlock<Body>{static_cast<Body const*>(bodies.device_ptr())},
+            start_timeout);
+    });
 }
 
 }  // namespace CARILLON_TOOLCHAIN

@@ -9,7 +9,7 @@
 #include "carillon/block.hpp"
 #include "carillon/detail/host/channel_lease.hpp"
 #include "carillon/detail/host/checks.hpp"
-#include "carillon/detail/host/one_thread.hpp"
+#include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/process_mark.hpp"
 #include "carillon/detail/host/taken_once.hpp"
 #include "carillon/detail/protocol/endpoints.hpp"
@@ -51,11 +51,14 @@ class Mailbox {
 
     // `initial` is the first value that a reader finds. Throws UsageError for the options, and
     // what Device::allocate throws.
-    Mailbox(Device const& device, T const& initial, MailboxOptions const& options = {})
+    Mailbox(Device const& device, T const& initial, MailboxOptions const& options = {}) try
         : options_(checked(options)),
           memory_(to_device ? device.allocate(size_of(options))
                             : device.allocate_host(size_of(options))),
-          host_(make_host_end(device, initial)) {}
+          host_(make_host_end(device, initial)) {
+    } catch (...) {
+        detail::throw_named("Mailbox");
+    }
     Mailbox(Mailbox const&) = delete;
     Mailbox& operator=(Mailbox const&) = delete;
 
@@ -65,37 +68,41 @@ class Mailbox {
     // Throws it for a mailbox of another process, too (Connection::mailbox).
     [[nodiscard]] DeviceEnd device_handle(
         CodeLocation const& where = CodeLocation::current()) const {
-        lent_by_.require_own_end("Mailbox::device_handle");
-        detail::MailboxView view = view_at(memory_.device_ptr());
-        if constexpr (!to_device) {
-            writer_taken_.take("Mailbox::device_handle", where, {view.lines, view.newest});
-            ++view.first;  // after the initial value
-        }
-        return DeviceEnd(view);
+        return detail::in_call("Mailbox::device_handle", [&] {
+            lent_by_.require_own_end();
+            detail::MailboxView view = view_at(memory_.device_ptr());
+            if constexpr (!to_device) {
+                writer_taken_.take("Mailbox::device_handle", where, {view.lines, view.newest});
+                ++view.first;  // after the initial value
+            }
+            return DeviceEnd(view);
+        });
     }
     // The reader for all threads of a block.
     [[nodiscard]] BlockEnd block_handle() const requires to_device {
-        lent_by_.require_own_end("Mailbox::block_handle");
-        return BlockEnd(view_at(memory_.device_ptr()));
+        return detail::in_call("Mailbox::block_handle", [&] {
+            lent_by_.require_own_end();
+            return BlockEnd(view_at(memory_.device_ptr()));
+        });
     }
 
     // `data` says that the value refers to device memory that the caller has written. Where another
     // process has lent the mailbox throws OwnerGoneError if that one has ended, and StoppedError if
     // it has destroyed the mailbox.
     void set(T const& value, OutOfLine data = OutOfLine::none) requires to_device {
-        detail::OneThreadCall<> const call(this, "Mailbox::set");
-        mark_.require_own("Mailbox::set");
-        lent_by_.require_there("Mailbox::set");
-        host_.set(value, data);
+        detail::in_call("Mailbox::set", this, mark_, [&] {
+            lent_by_.require_there();
+            host_.set(value, data);
+        });
     }
 
     // MailboxReader::refresh, for one thread. Throws as set() does where nothing new was left.
     [[nodiscard]] bool refresh(T& value) requires(!to_device) {
-        detail::OneThreadCall<> const call(this, "Mailbox::refresh");
-        mark_.require_own("Mailbox::refresh");
-        if (host_.refresh(value)) return true;
-        lent_by_.require_there("Mailbox::refresh");
-        return false;
+        return detail::in_call("Mailbox::refresh", this, mark_, [&] {
+            if (host_.refresh(value)) return true;
+            lent_by_.require_there();
+            return false;
+        });
     }
     // A reader of its own for another thread, while the mailbox lives. Of one that another process
     // lends it is not told of that one's end.
@@ -108,8 +115,8 @@ class Mailbox {
                   std::is_trivially_copyable_v<BlockEnd>);
 
     static MailboxOptions const& checked(MailboxOptions const& options) {
-        detail::check_capacity("Mailbox", options.capacity);
-        detail::check_first("Mailbox", options.for_tests.first);
+        detail::check_capacity(options.capacity);
+        detail::check_first(options.for_tests.first);
         return options;
     }
     // A line for `newest`, and the slots.

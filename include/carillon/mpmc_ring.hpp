@@ -16,8 +16,8 @@
 
 #include "carillon/detail/access/device.hpp"
 #include "carillon/detail/host/checks.hpp"
+#include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/mpmc_ring_state.hpp"
-#include "carillon/detail/host/one_thread.hpp"
 #include "carillon/detail/host/owned.hpp"
 #include "carillon/detail/host/process_mark.hpp"
 #include "carillon/detail/host/producer_registry.hpp"
@@ -76,43 +76,46 @@ class HostMpmcProducer {
     // Publishes and returns true, or returns false at once when there is no room. `data` says that
     // the message refers to device memory that this thread has written.
     bool try_push(T const& message, OutOfLine data = OutOfLine::none) {
-        require_state("MpmcRing::try_push");
-        return try_push_n({std::addressof(message), 1}, data) == 1;
+        return detail::in_call("MpmcRing::try_push", [&] {
+            return try_push_n({std::addressof(message), 1}, data) == 1;
+        });
     }
     // Publishes the first ones of `messages`, as many as there is room for, in a row: one claim,
     // one fence. Returns how many. Every call that sends throws UsageError when the thread that
     // made the end has ended, and another producer may have its place.
     std::size_t try_push_n(std::span<T const> messages, OutOfLine data = OutOfLine::none) {
-        detail::OneThreadCall<> const call(this, "MpmcRing::try_push");
-        mark_.require_own("MpmcRing::try_push");
-        require_state("MpmcRing::try_push_n");
-        detail::require_messages("MpmcRing::try_push_n", messages);
-        if (!has_place()) [[unlikely]]
-            detail::throw_maker_ended("MpmcRing::try_push_n", "producer");
-        try {
-            return end_.try_push_n(messages.data(), messages.size(), data);
-        } catch (...) {
-            state_->give_up(number_);
-            throw;
-        }
+        return detail::in_call("MpmcRing::try_push_n", this, mark_, [&] {
+            require_state();
+            detail::require_messages(messages);
+            if (!has_place()) [[unlikely]]
+                detail::throw_maker_ended("producer");
+            try {
+                return end_.try_push_n(messages.data(), messages.size(), data);
+            } catch (...) {
+                state_->give_up(number_);
+                throw;
+            }
+        });
     }
     // Publishes, waiting for room if need be, and dealing with producers that have died. Throws
     // TimeoutError; the message was not sent then.
     void push(T const& message, std::chrono::nanoseconds timeout,
               OutOfLine data = OutOfLine::none) {
-        require_state("MpmcRing::push");
-        if (!state_->wait.until([&] { return try_push(message, data); }, timeout,
-                                [&] { state_->recover(); })) {
-            throw TimeoutError("MpmcRing::push", "the ring stayed full");
-        }
+        detail::in_call("MpmcRing::push", [&] {
+            require_state();
+            if (!state_->wait.until([&] { return try_push(message, data); }, timeout,
+                                    [&] { state_->recover(); })) {
+                throw TimeoutError("the ring stayed full");
+            }
+        });
     }
 
     // Does what a push does but for claiming and storing: as Client::warm.
     void warm() {
-        detail::OneThreadCall<> const call(this, "MpmcRing::warm");
-        mark_.require_own("MpmcRing::warm");
-        require_state("MpmcRing::warm");
-        end_.warm();
+        detail::in_call("MpmcRing::warm", this, mark_, [&] {
+            require_state();
+            end_.warm();
+        });
     }
 
     // False once the thread that made the end was found dead, and of an end that was moved from.
@@ -122,24 +125,25 @@ class HostMpmcProducer {
     }
     // Which of the ring's producers it is, and what is known of its claims.
     [[nodiscard]] unsigned index() const {
-        return detail::owned(state_, "MpmcRing::index").registry.index(number_);
+        return detail::in_call("MpmcRing::index",
+                               [&] { return detail::owned(state_).registry.index(number_); });
     }
     [[nodiscard]] ProducerRecord& record() const {
-        return *detail::owned(state_, "MpmcRing::record").registry.record(number_);
+        return *detail::in_call("MpmcRing::record",
+                                [&] { return detail::owned(state_).registry.record(number_); });
     }
 
    private:
     friend struct detail::MpmcProducerAccess;
-    HostMpmcProducer(std::shared_ptr<detail::MpmcRingState> state, std::string_view call,
-                     std::string_view which)
+    HostMpmcProducer(std::shared_ptr<detail::MpmcRingState> state, std::string_view which)
         : state_(std::move(state)),
-          number_(detail::owned(state_, call).enter(call, which)),
+          number_(detail::owned(state_).enter(which)),
           holder_(&state_->registry.holder(number_)),
           end_(state_->memory.host_view(), state_->far, detail::HostCached(),
                detail::ClaimRecord(&record())) {}
 
     // `end_` is there still, in memory that may be gone.
-    void require_state(std::string_view call) const { (void)detail::owned(state_, call); }
+    void require_state() const { (void)detail::owned(state_); }
 
     detail::ProcessMark mark_;
     std::shared_ptr<detail::MpmcRingState> state_;
@@ -174,26 +178,28 @@ class HostMpmcConsumer {
     // messages.
     template <class Use>
     bool poll(Use&& use) {
-        constexpr std::string_view call = "MpmcRing::poll";
-        detail::OneThreadCall<> const one(this, call);
-        mark_.require_own(call);
-        auto& state = detail::owned(state_, call);
-        bool took = false;
-        {
-            Told const told(*this);
-            // Relaxed: LifeRegistry.
-            if (holder_->load(std::memory_order_relaxed) != number_) [[unlikely]]
-                detail::throw_maker_ended(call, "consumer");
-            took = end_.poll(use);
-        }
-        if (!took && ++idle_ % polls_per_recovery == 0) state.recover_consumers();
-        return took;
+        return detail::in_call("MpmcRing::poll", this, mark_, [&] {
+            auto& state = detail::owned(state_);
+            bool took = false;
+            {
+                Told const told(*this);
+                // Relaxed: LifeRegistry.
+                if (holder_->load(std::memory_order_relaxed) != number_) [[unlikely]]
+                    detail::throw_maker_ended("consumer");
+                took = end_.poll(
+                    [&](auto const&... taken) { detail::in_callback([&] { use(taken...); }); });
+            }
+            if (!took && ++idle_ % polls_per_recovery == 0) state.recover_consumers();
+            return took;
+        });
     }
 
     // Numbers that it skipped because their producer died.
     [[nodiscard]] std::uint64_t skipped() const {
-        (void)detail::owned(state_, "MpmcRing::skipped");
-        return end_.skipped();
+        return detail::in_call("MpmcRing::skipped", [&] {
+            (void)detail::owned(state_);
+            return end_.skipped();
+        });
     }
 
    private:
@@ -226,7 +232,7 @@ class HostMpmcConsumer {
     explicit HostMpmcConsumer(std::shared_ptr<detail::MpmcRingState> state)
         : state_(std::move(state)),
           record_(std::make_unique<detail::ConsumerRecord>()),
-          number_(state_->enter_consumer("MpmcRing::consumer", *record_)),
+          number_(state_->enter_consumer(*record_)),
           holder_(&state_->consumers.holder(number_)),
           end_(state_->memory.host_view(), detail::HostCached(), state_->far) {}
 
@@ -249,9 +255,12 @@ class MpmcRing {
     using HostConsumer = HostMpmcConsumer<T>;
 
     // Throws UsageError for the options, and what Device::allocate throws.
-    explicit MpmcRing(Device const& device, MpmcRingOptions const& options = {})
+    explicit MpmcRing(Device const& device, MpmcRingOptions const& options = {}) try
         : state_(std::make_shared<detail::MpmcRingState>(device, options, direction,
-                                                         detail::shape_of<T>())) {}
+                                                         detail::shape_of<T>())) {
+    } catch (...) {
+        detail::throw_named("MpmcRing");
+    }
 
     MpmcRing(MpmcRing const&) = default;  // and moves: a handle, copies share the ring
     MpmcRing& operator=(MpmcRing const&) = default;
@@ -267,19 +276,21 @@ class MpmcRing {
 
     // The calling thread's end. Throws UsageError when MpmcRingOptions::producers have one.
     [[nodiscard]] HostMpmcProducer<T> producer() const requires to_device {
-        return detail::MpmcProducerAccess::make<T>(state_);
+        return detail::in_call("MpmcRing::producer",
+                               [&] { return detail::MpmcProducerAccess::make<T>(state_); });
     }
     // The calling thread's end. Throws UsageError when MpmcRingOptions::consumers have one.
     [[nodiscard]] HostConsumer consumer() const requires(!to_device) {
-        return HostConsumer(state_);
+        return detail::in_call("MpmcRing::consumer", [&] { return HostConsumer(state_); });
     }
 
     // Lets the consumers skip what producers that have died claimed and did not write, or go on
     // with what consumers that have died had begun; returns how many had died. Ends that wait do so
     // now and then: HostMpmcProducer::push, HostMpmcConsumer::poll.
     unsigned recover() {
-        state_->mark.require_own("MpmcRing::recover");
-        return to_device ? state_->recover() : state_->recover_consumers();
+        return detail::in_call("MpmcRing::recover", state_->mark, [&] {
+            return to_device ? state_->recover() : state_->recover_consumers();
+        });
     }
 
     // Both in slots, as in its options.

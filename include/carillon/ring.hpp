@@ -13,7 +13,7 @@
 #include "carillon/channel_memory.hpp"
 #include "carillon/detail/host/channel_lease.hpp"
 #include "carillon/detail/host/checks.hpp"
-#include "carillon/detail/host/one_thread.hpp"
+#include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/process_mark.hpp"
 #include "carillon/detail/host/taken_once.hpp"
 #include "carillon/detail/protocol/endpoints.hpp"
@@ -54,11 +54,14 @@ class Ring {
     // process lends (Connection::ring) all that it can do but for device_handle() throws
     // OwnerGoneError when that one has ended, and StoppedError when it has destroyed the ring;
     // messages that had come are there to be taken still.
-    explicit Ring(Device const& device, RingOptions const& options = {})
+    explicit Ring(Device const& device, RingOptions const& options = {}) try
         : memory_(std::in_place, device, 1, ChannelShape::of<T, T>(options.capacity),
                   options.for_tests.first),
           wait_(HostWait::for_kernel(device.traits(), 1, options.wait)),
-          host_(make_host_end(memory_->host_view(), device.access(memory_->device_memory()))) {}
+          host_(make_host_end(memory_->host_view(), device.access(memory_->device_memory()))) {
+    } catch (...) {
+        detail::throw_named("Ring");
+    }
 
     Ring(Ring const&) = delete;
     Ring& operator=(Ring const&) = delete;
@@ -67,79 +70,77 @@ class Ring {
     // for a ring of another process (Connection::ring).
     [[nodiscard]] DeviceEnd device_handle(
         CodeLocation const& where = CodeLocation::current()) const {
-        lent_by_.require_own_end("Ring::device_handle");
-        detail::RingView const ring = ring_of(memory_->device_view());
-        taken_.take("Ring::device_handle", where, {ring.base, ring.credit});
-        return DeviceEnd(ring);
+        return detail::in_call("Ring::device_handle", [&] {
+            lent_by_.require_own_end();
+            detail::RingView const ring = ring_of(memory_->device_view());
+            taken_.take("Ring::device_handle", where, {ring.base, ring.credit});
+            return DeviceEnd(ring);
+        });
     }
 
     // Publishes and returns true, or returns false at once when the ring is full. `data` says
     // that the message refers to device memory that the caller has written (Memory::host_ptr).
     bool try_push(T const& message, OutOfLine data = OutOfLine::none) requires to_device {
-        detail::OneThreadCall<> const call(this, "Ring::try_push");
-        mark_.require_own("Ring::try_push");
-        lent_by_.require_there("Ring::try_push");
-        return host_.try_push(message, data);
+        return detail::in_call("Ring::try_push", this, mark_, [&] {
+            lent_by_.require_there();
+            return host_.try_push(message, data);
+        });
     }
     // Publishes the first ones of `messages`, as many as there is room for, and returns how many:
     // with one fence for all of them. `data` is for what any of them refers to.
     // Throws UsageError for a null pointer to any.
     std::size_t try_push_n(std::span<T const> messages,
                            OutOfLine data = OutOfLine::none) requires to_device {
-        detail::OneThreadCall<> const call(this, "Ring::try_push_n");
-        mark_.require_own("Ring::try_push_n");
-        lent_by_.require_there("Ring::try_push_n");
-        detail::require_messages("Ring::try_push_n", messages);
-        return host_.try_push_n(messages.data(), messages.size(), data);
+        return detail::in_call("Ring::try_push_n", this, mark_, [&] {
+            lent_by_.require_there();
+            detail::require_messages(messages);
+            return host_.try_push_n(messages.data(), messages.size(), data);
+        });
     }
     // Publishes, waiting for room if need be. Throws TimeoutError; the message was not sent then.
     void push(T const& message, std::chrono::nanoseconds timeout,
               OutOfLine data = OutOfLine::none) requires to_device {
-        detail::OneThreadCall<> const call(this, "Ring::push");
-        mark_.require_own("Ring::push");
-        auto const pushed = [&] {
-            lent_by_.require_there("Ring::push");
-            return host_.try_push(message, data);
-        };
-        if (!wait_.until(pushed, timeout)) {
-            throw TimeoutError("Ring::push", "the ring stayed full");
-        }
+        detail::in_call("Ring::push", this, mark_, [&] {
+            auto const pushed = [&] {
+                lent_by_.require_there();
+                return host_.try_push(message, data);
+            };
+            if (!wait_.until(pushed, timeout)) throw TimeoutError("the ring stayed full");
+        });
     }
 
     // The next message, or nothing when none has arrived.
     [[nodiscard]] std::optional<T> try_pop() requires(!to_device) {
-        detail::OneThreadCall<> const call(this, "Ring::try_pop");
-        mark_.require_own("Ring::try_pop");
-        detail::Packed<T> message;
-        if (host_.try_take(message)) return detail::unpack<T>(message);
-        lent_by_.require_there("Ring::try_pop");
-        return {};
+        return detail::in_call("Ring::try_pop", this, mark_, [&]() -> std::optional<T> {
+            detail::Packed<T> message;
+            if (host_.try_take(message)) return detail::unpack<T>(message);
+            lent_by_.require_there();
+            return {};
+        });
     }
     // Takes the next messages into the first ones of `messages`, as many as have arrived and fit,
     // and returns how many. Throws UsageError for a null pointer to any.
     [[nodiscard]] std::size_t try_pop_n(std::span<T> messages) requires(!to_device) {
-        detail::OneThreadCall<> const call(this, "Ring::try_pop_n");
-        mark_.require_own("Ring::try_pop_n");
-        detail::require_messages("Ring::try_pop_n", messages);
-        std::size_t const taken = host_.try_pop_n(messages.data(), messages.size());
-        if (taken == 0) lent_by_.require_there("Ring::try_pop_n");
-        return taken;
+        return detail::in_call("Ring::try_pop_n", this, mark_, [&] {
+            detail::require_messages(messages);
+            std::size_t const taken = host_.try_pop_n(messages.data(), messages.size());
+            if (taken == 0) lent_by_.require_there();
+            return taken;
+        });
     }
     // The next message. Throws TimeoutError.
     [[nodiscard]] T pop(std::chrono::nanoseconds timeout) requires(!to_device) {
-        detail::OneThreadCall<> const call(this, "Ring::pop");
-        mark_.require_own("Ring::pop");
-        detail::Packed<T> message;
-        auto const watched = [&] { return host_.awaited(); };
-        auto const taken = [&] {
-            if (host_.try_take(message)) return true;
-            lent_by_.require_there("Ring::pop");
-            return false;
-        };
-        if (!wait_.until(taken, watched, timeout)) {
-            throw TimeoutError("Ring::pop", "no message arrived");
-        }
-        return detail::unpack<T>(message);
+        return detail::in_call("Ring::pop", this, mark_, [&] {
+            detail::Packed<T> message;
+            auto const watched = [&] { return host_.awaited(); };
+            auto const taken = [&] {
+                if (host_.try_take(message)) return true;
+                lent_by_.require_there();
+                return false;
+            };
+            if (!wait_.until(taken, watched, timeout)) throw TimeoutError("no message arrived");
+            return detail::unpack<T>(message);
+        });
     }
 
     [[nodiscard]] std::uint32_t capacity() const { return host_.capacity(); }  // slots

@@ -135,34 +135,41 @@ void translate(std::exception_ptr const& error, void* /*payload*/) {
     }
 }
 
+constexpr char const* sample_call = "the call";
+
+template <class E, class... Of>
+std::exception_ptr sample(Of const&... of) {
+    E error(of...);
+    error.name_call(sample_call);
+    return std::make_exception_ptr(error);
+}
+
 // One of each, for the tests: some come of a GPU alone, or of another machine.
 std::map<std::string, std::exception_ptr> samples() {
-    constexpr char const* call = "the call";
     constexpr char const* cause = "the cause";
-    using std::make_exception_ptr;
     return {
-        {"Error", make_exception_ptr(Error(call, cause))},
-        {"UsageError", make_exception_ptr(UsageError(call, cause))},
-        {"ArgumentTypeError", make_exception_ptr(ArgumentTypeError(call, cause))},
-        {"ForkError", make_exception_ptr(ForkError(call, cause))},
-        {"DeviceNotFoundError", make_exception_ptr(DeviceNotFoundError(call, cause))},
-        {"UnsupportedError", make_exception_ptr(UnsupportedError(call, cause))},
-        {"OutOfMemoryError", make_exception_ptr(OutOfMemoryError(call, cause))},
-        {"ResidencyError", make_exception_ptr(ResidencyError(call, 8, 7))},
-        {"TimeoutError", make_exception_ptr(TimeoutError(call, cause, true))},
-        {"StoppedError", make_exception_ptr(StoppedError(call, cause))},
-        {"OwnerGoneError", make_exception_ptr(OwnerGoneError(call, cause))},
-        {"RefusedError", make_exception_ptr(RefusedError(call, RefusalReason::full, cause))},
-        {"HandlerError", make_exception_ptr(HandlerError(call, "a command", 9))},
-        {"CompileError", make_exception_ptr(CompileError(call, "handler(1): error"))},
-        {"FormatError", make_exception_ptr(FormatError(call, cause))},
-        {"ProtocolError", make_exception_ptr(ProtocolError(call, cause))},
-        {"CodedError", make_exception_ptr(CodedError(call, 3, "A_NAME"))},
-        {"SystemError", make_exception_ptr(SystemError(call, ENOENT))},
-        {"CudaError", make_exception_ptr(CudaError(call, 201, "CUDA_ERROR_INVALID_CONTEXT"))},
+        {"Error", sample<Error>(cause)},
+        {"UsageError", sample<UsageError>(cause)},
+        {"ArgumentTypeError", sample<ArgumentTypeError>(cause)},
+        {"ForkError", sample<ForkError>(cause)},
+        {"DeviceNotFoundError", sample<DeviceNotFoundError>(cause)},
+        {"UnsupportedError", sample<UnsupportedError>(cause)},
+        {"OutOfMemoryError", sample<OutOfMemoryError>(cause)},
+        {"ResidencyError", sample<ResidencyError>(8, 7)},
+        {"TimeoutError", sample<TimeoutError>(cause, true)},
+        {"StoppedError", sample<StoppedError>(cause)},
+        {"OwnerGoneError", sample<OwnerGoneError>(cause)},
+        {"RefusedError", sample<RefusedError>(RefusalReason::full, cause)},
+        {"HandlerError", sample<HandlerError>("a command", 9)},
+        {"CompileError", sample<CompileError>("handler(1): error")},
+        {"FormatError", sample<FormatError>(cause)},
+        {"ProtocolError", sample<ProtocolError>(cause)},
+        {"CodedError", sample<CodedError>(sample_call, 3, "A_NAME")},
+        {"SystemError", sample<SystemError>(sample_call, ENOENT)},
+        {"CudaError", sample<CudaError>(sample_call, 201, "CUDA_ERROR_INVALID_CONTEXT")},
         {"DeviceFaultError",
-         make_exception_ptr(DeviceFaultError(call, 700, "CUDA_ERROR_ILLEGAL_ADDRESS"))},
-        {"VulkanError", make_exception_ptr(VulkanError(call, -4, "VK_ERROR_DEVICE_LOST"))},
+         sample<DeviceFaultError>(sample_call, 700, "CUDA_ERROR_ILLEGAL_ADDRESS")},
+        {"VulkanError", sample<VulkanError>(sample_call, -4, "VK_ERROR_DEVICE_LOST")},
     };
 }
 void throw_sample(std::string const& name) { std::rethrow_exception(samples().at(name)); }

@@ -60,7 +60,7 @@ class StreamExecution final : public Execution {
                               unsigned fit, PendingStart const& pending) {
         blocks_ = program.lasting != 0 ? program.lasting : blocks;
         code_ = program.code;
-        backend_->residents().kernel_started(start_call, blocks_, fit);
+        backend_->residents().kernel_started(blocks_, fit);
         if (pending.given_up()) {
             backend_->residents().kernel_ended(blocks_);
             return false;

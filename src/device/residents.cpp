@@ -84,28 +84,28 @@ void Residents::retire(std::unique_ptr<Allocation> allocation) noexcept {
     free_what_is_retired();
 }
 
-void Residents::kernel_started(std::string_view call, unsigned blocks, unsigned limit) {
+void Residents::kernel_started(unsigned blocks, unsigned limit) {
     look_after_orphans();
     std::unique_lock lock(mutex_);
-    check_room(call, blocks, limit);
+    check_room(blocks, limit);
     live_blocks_ += blocks;  // what comes to be freed from now on waits for this kernel's end
     if (!freed_.wait_for(lock, longest_free, [this] { return frees_ == 0; })) {
         live_blocks_ -= blocks;
-        throw TimeoutError(call,
-                           "memory is being freed, for which the driver waits until every kernel "
-                           "on this GPU has ended, those of this program's own too");
+        throw TimeoutError(
+            "memory is being freed, for which the driver waits until every kernel "
+            "on this GPU has ended, those of this program's own too");
     }
 }
 
-void Residents::require_room(std::string_view call, unsigned blocks, unsigned limit) {
+void Residents::require_room(unsigned blocks, unsigned limit) {
     look_after_orphans();
     std::lock_guard const lock(mutex_);
-    check_room(call, blocks, limit);
+    check_room(blocks, limit);
 }
 
-void Residents::check_room(std::string_view call, unsigned blocks, unsigned limit) const {
+void Residents::check_room(unsigned blocks, unsigned limit) const {
     unsigned const fit = limit > live_blocks_ ? limit - live_blocks_ : 0;
-    if (blocks > fit) throw ResidencyError(call, blocks, fit);
+    if (blocks > fit) throw ResidencyError(blocks, fit);
 }
 
 void Residents::kernel_ended(unsigned blocks) {

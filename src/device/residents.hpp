@@ -4,7 +4,6 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
-#include <string_view>
 #include <thread>
 
 #include "carillon/detail/host/process_mark.hpp"
@@ -34,10 +33,10 @@ class Residents {
     // A kernel of `blocks` blocks, of at most `limit` that fit, has started or ended. The first
     // throws ResidencyError, and TimeoutError while something is being freed: the free would wait
     // for this kernel's end.
-    void kernel_started(std::string_view call, unsigned blocks, unsigned limit);
+    void kernel_started(unsigned blocks, unsigned limit);
     void kernel_ended(unsigned blocks);
     // Throws the ResidencyError alone.
-    void require_room(std::string_view call, unsigned blocks, unsigned limit);
+    void require_room(unsigned blocks, unsigned limit);
     [[nodiscard]] bool any();  // kernel
     // Looks whether kernels that were left behind have ended since.
     void look_after_orphans() noexcept;
@@ -47,7 +46,7 @@ class Residents {
 
    private:
     // The same with the lock.
-    void check_room(std::string_view call, unsigned blocks, unsigned limit) const;
+    void check_room(unsigned blocks, unsigned limit) const;
     // Whether it may be freed now; otherwise it is retired.
     [[nodiscard]] bool begin_to_free(std::unique_ptr<Allocation>& allocation) noexcept;
     // What is retired, unless a kernel lives here or another thread frees it.

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/say_line.hpp"
 #include "carillon/detail/host/start_thread.hpp"
 #include "carillon/detail/machine/pause.hpp"
@@ -103,7 +104,7 @@ struct KernelThreads : std::enable_shared_from_this<KernelThreads> {
             run_block(block);
         } catch (...) {
             std::lock_guard const lock(mutex);
-            failure = std::current_exception();
+            failure = kept_exception();
             failed = true;
         }
         runs_a_block = false;
@@ -184,8 +185,7 @@ class EmulatedBackend final : public Backend {
         kernel->run_block = block_of(program);
         kernel->blocks = blocks;
         auto execution = std::make_unique<ThreadExecution>(kernel);
-        residents().kernel_started("start kernel on the emulated device", blocks,
-                                   emulated_resident_blocks);
+        residents().kernel_started(blocks, emulated_resident_blocks);
         try {
             kernel->start();
         } catch (...) {

@@ -10,6 +10,7 @@
 #include <string>
 #include <system_error>
 
+#include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/duration_text.hpp"
 #include "carillon/detail/host/owned.hpp"
 #include "carillon/detail/host/time_over.hpp"
@@ -37,21 +38,38 @@ std::string with_zeros_shown(std::string_view text) {
 
 }  // namespace
 
+Error::Error(std::string_view cause)
+    : std::runtime_error(with_zeros_shown(cause)), keeps_call_(false) {}
 Error::Error(std::string_view call, std::string_view cause)
-    : std::runtime_error(fmt::format("{}: {}", call, with_zeros_shown(cause))), call_(call) {}
+    : std::runtime_error(
+          fmt::format("{}{}{}", call, call.empty() ? "" : ": ", with_zeros_shown(cause))),
+      call_(call),
+      keeps_call_(!call.empty()) {}
 
-std::string_view Error::cause() const { return std::string_view(what()).substr(call_.size() + 2); }
+std::string_view Error::cause() const {
+    return std::string_view(what()).substr(call_.empty() ? 0 : call_.size() + 2);
+}
 
-ResidencyError::ResidencyError(std::string_view call, unsigned asked, unsigned fit)
-    : Error(call, fmt::format("{} blocks asked for, {} can be resident at once", asked, fit)),
+void Error::name_call(std::string_view call) {
+    if (keeps_call_) return;
+    std::runtime_error const named(fmt::format("{}: {}", call, cause()));
+    call_ = call;
+    std::runtime_error::operator=(named);
+}
+
+ResidencyError::ResidencyError(unsigned asked, unsigned fit)
+    : Error(fmt::format("{} blocks asked for, {} can be resident at once", asked, fit)),
       asked_(asked),
       fit_(fit) {}
+
+HandlerError::HandlerError(std::string_view command, std::uint32_t code)
+    : Error(fmt::format("the handler refused {} with code {}", command, code)), code_(code) {}
 
 HandlerError::HandlerError(std::string_view call, std::string_view command, std::uint32_t code)
     : Error(call, fmt::format("the handler refused {} with code {}", command, code)), code_(code) {}
 
-CompileError::CompileError(std::string_view call, std::string_view log)
-    : Error(call, fmt::format("the handler does not compile:\n{}", log)), log_(log) {}
+CompileError::CompileError(std::string_view log)
+    : Error(fmt::format("the handler does not compile:\n{}", log)), log_(log) {}
 
 std::string_view to_string(RefusalReason reason) {
     constexpr std::array names{
@@ -61,21 +79,30 @@ std::string_view to_string(RefusalReason reason) {
     return names.at(static_cast<std::size_t>(reason));
 }
 
+RefusedError::RefusedError(RefusalReason reason, std::string_view cause)
+    : Error(fmt::format("refused ({}): {}", to_string(reason), cause)), reason_(reason) {}
 RefusedError::RefusedError(std::string_view call, RefusalReason reason, std::string_view cause)
     : Error(call, fmt::format("refused ({}): {}", to_string(reason), cause)), reason_(reason) {}
 
 TimeoutError::TimeoutError(std::string_view call, std::string_view cause, bool sent)
     : Error(call, cause), sent_(sent) {}
 
+TimeoutError::TimeoutError(std::string_view before, std::chrono::nanoseconds timeout,
+                           std::string_view behind)
+    : Error(fmt::format("{}{}{}", before, detail::duration_text(waited(timeout)), behind)),
+      before_(before),
+      behind_(behind) {}
 TimeoutError::TimeoutError(std::string_view call, std::string_view before,
                            std::chrono::nanoseconds timeout, std::string_view behind)
     : Error(call, fmt::format("{}{}{}", before, detail::duration_text(waited(timeout)), behind)),
-      sent_(false),
       before_(before),
       behind_(behind) {}
 
 TimeoutError TimeoutError::of_whole(std::chrono::nanoseconds timeout) const {
-    return before_.empty() ? *this : TimeoutError(call(), before_, timeout, behind_);
+    if (before_.empty()) return *this;
+    TimeoutError whole(before_, timeout, behind_);
+    if (!call().empty()) whole.name_call(call());
+    return whole;
 }
 
 CodedError::CodedError(std::string_view call, int code, std::string_view code_name,
@@ -154,43 +181,64 @@ std::string why_no_room(NoRoom where, std::uint32_t size, std::uint64_t untaken)
 
 }  // namespace
 
-void throw_moved_from(std::string_view call) {
-    throw UsageError(call, "the object was moved from: what it was is where it was moved to");
+void throw_named(std::string_view call) {
+    try {
+        throw;
+    } catch (Error& error) {
+        error.name_call(call);
+        throw;
+    }
 }
 
-void throw_not_sent(std::string_view call, NoRoom where, std::uint32_t size,
-                    std::uint64_t untaken) {
-    throw TimeoutError(call,
-                       "no slot came free within the time given, and the request was not "
-                       "sent: " +
-                           why_no_room(where, size, untaken));
+void throw_kept() {
+    try {
+        throw;
+    } catch (Error& error) {
+        error.keep_call();
+        throw;
+    }
 }
 
-void throw_no_reply(std::string_view call) {
+std::exception_ptr kept_exception() {
+    try {
+        throw_kept();
+    } catch (...) {
+        return std::current_exception();
+    }
+}
+
+void throw_moved_from() {
+    throw UsageError("the object was moved from: what it was is where it was moved to");
+}
+
+void throw_not_sent(NoRoom where, std::uint32_t size, std::uint64_t untaken) {
     throw TimeoutError(
-        call, "no reply within the time given; the request was sent, and may still be served",
-        true);
+        "no slot came free within the time given, and the request was not "
+        "sent: " +
+        why_no_room(where, size, untaken));
 }
 
-void throw_not_all_sent(std::string_view call, std::size_t sent, std::size_t all,
-                        std::uint32_t size, std::uint64_t untaken) {
-    throw TimeoutError(call,
-                       fmt::format("{} of {} requests were sent within the time given: {}", sent,
+void throw_no_reply() {
+    throw TimeoutError(
+        "no reply within the time given; the request was sent, and may still be served", true);
+}
+
+void throw_not_all_sent(std::size_t sent, std::size_t all, std::uint32_t size,
+                        std::uint64_t untaken) {
+    throw TimeoutError(fmt::format("{} of {} requests were sent within the time given: {}", sent,
                                    all, why_no_room(NoRoom::channel, size, untaken)),
                        sent != 0);
 }
 
-void throw_not_all_taken(std::string_view call, std::size_t taken, std::size_t all) {
-    throw TimeoutError(call,
-                       fmt::format("{} of {} replies came within the time given and were taken; "
+void throw_not_all_taken(std::size_t taken, std::size_t all) {
+    throw TimeoutError(fmt::format("{} of {} replies came within the time given and were taken; "
                                    "the others may still come",
                                    taken, all),
                        true);
 }
 
-void throw_no_room_for_replies(std::string_view call, std::size_t room, std::size_t all) {
-    throw UsageError(call,
-                     fmt::format("there is room for {} replies, and {} are awaited", room, all));
+void throw_no_room_for_replies(std::size_t room, std::size_t all) {
+    throw UsageError(fmt::format("there is room for {} replies, and {} are awaited", room, all));
 }
 
 }  // namespace detail

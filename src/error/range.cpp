@@ -7,15 +7,15 @@
 
 namespace carillon::detail {
 
-void require_range(std::string_view call, std::size_t offset, std::size_t size, std::size_t limit) {
+void require_range(std::size_t offset, std::size_t size, std::size_t limit) {
     if (offset > limit || size > limit - offset) {
-        throw UsageError(call, fmt::format("{} bytes from byte {} on, of a memory of {} bytes",
-                                           size, offset, limit));
+        throw UsageError(
+            fmt::format("{} bytes from byte {} on, of a memory of {} bytes", size, offset, limit));
     }
 }
 
-void throw_null_bytes(std::string_view call, std::size_t size) {
-    throw UsageError(call, fmt::format("{} bytes at a null pointer", size));
+void throw_null_bytes(std::size_t size) {
+    throw UsageError(fmt::format("{} bytes at a null pointer", size));
 }
 
 }  // namespace carillon::detail

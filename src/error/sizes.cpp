@@ -17,44 +17,42 @@ constexpr std::uint64_t most_threads = 1U << 22;  // that Linux gives numbers to
 
 }  // namespace
 
-void require_addressable(std::string_view call, std::size_t size) {
+void require_addressable(std::size_t size) {
     if (size <= most_addressable) return;
-    throw OutOfMemoryError(call, fmt::format("{} bytes asked for, of {} that a program can address",
-                                             size, most_addressable));
+    throw OutOfMemoryError(fmt::format("{} bytes asked for, of {} that a program can address", size,
+                                       most_addressable));
 }
 
-std::size_t sum_of_sizes(std::string_view call, std::size_t size, std::size_t more) {
-    require_addressable(call, size);
-    require_addressable(call, more);
-    require_addressable(call, size + more);
+std::size_t sum_of_sizes(std::size_t size, std::size_t more) {
+    require_addressable(size);
+    require_addressable(more);
+    require_addressable(size + more);
     return size + more;
 }
 
-void require_machine_memory(std::string_view call, std::size_t size) {
+void require_machine_memory(std::size_t size) {
     auto const machine = static_cast<std::size_t>(::sysconf(_SC_PHYS_PAGES)) *
                          static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
     if (size <= machine) return;
-    throw OutOfMemoryError(call,
-                           fmt::format("{} bytes asked for on a machine of {}", size, machine));
+    throw OutOfMemoryError(fmt::format("{} bytes asked for on a machine of {}", size, machine));
 }
 
-void require_reply_slots(std::string_view call, std::uint64_t slots) {
+void require_reply_slots(std::uint64_t slots) {
     if (slots != 0 && slots <= most_reply_slots) return;
-    throw UsageError(call, fmt::format("reply slots for {} replies: there can be 1 to {}", slots,
-                                       most_reply_slots));
-}
-
-void require_senders(std::string_view call, std::uint64_t senders) {
-    if (senders != 0 && senders <= most_threads) return;
-    throw UsageError(call, fmt::format("room for {} threads that send: there can be 1 to {}",
-                                       senders, most_threads));
-}
-
-void require_stripe(std::string_view call, std::uint32_t stripe, std::uint32_t capacity) {
-    if (std::has_single_bit(stripe) && stripe <= capacity / 2) return;
     throw UsageError(
-        call, fmt::format("a stripe of {} is not a power of two of at most half the capacity, {}",
-                          stripe, capacity));
+        fmt::format("reply slots for {} replies: there can be 1 to {}", slots, most_reply_slots));
+}
+
+void require_senders(std::uint64_t senders) {
+    if (senders != 0 && senders <= most_threads) return;
+    throw UsageError(
+        fmt::format("room for {} threads that send: there can be 1 to {}", senders, most_threads));
+}
+
+void require_stripe(std::uint32_t stripe, std::uint32_t capacity) {
+    if (std::has_single_bit(stripe) && stripe <= capacity / 2) return;
+    throw UsageError(fmt::format(
+        "a stripe of {} is not a power of two of at most half the capacity, {}", stripe, capacity));
 }
 
 }  // namespace carillon::detail

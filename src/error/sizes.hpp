@@ -5,22 +5,30 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
+
+#include "carillon/detail/host/named_checks.hpp"
 
 namespace carillon::detail {
 
-// All throw in the name of `call`. Throws OutOfMemoryError for more than a program can address:
+// Throws OutOfMemoryError for more than a program can address:
 // what else can be, can be rounded up to whole pages too.
-void require_addressable(std::string_view call, std::size_t size);
+void require_addressable(std::size_t size);
 // The same for the sum.
-[[nodiscard]] std::size_t sum_of_sizes(std::string_view call, std::size_t size, std::size_t more);
+[[nodiscard]] std::size_t sum_of_sizes(std::size_t size, std::size_t more);
 // Throws OutOfMemoryError for more than this machine has.
-void require_machine_memory(std::string_view call, std::size_t size);
+void require_machine_memory(std::size_t size);
 // Throws UsageError unless there are slots for replies, and 2^24 at most.
-void require_reply_slots(std::string_view call, std::uint64_t slots);
+void require_reply_slots(std::uint64_t slots);
 // The same for threads that send, at most as many as a machine can have.
-void require_senders(std::string_view call, std::uint64_t senders);
+void require_senders(std::uint64_t senders);
 // The same for a ring of so many slots, each stripe of which has so many.
-void require_stripe(std::string_view call, std::uint32_t stripe, std::uint32_t capacity);
+void require_stripe(std::uint32_t stripe, std::uint32_t capacity);
+
+CARILLON_WITH_CALL(require_addressable)
+CARILLON_WITH_CALL(sum_of_sizes)
+CARILLON_WITH_CALL(require_machine_memory)
+CARILLON_WITH_CALL(require_reply_slots)
+CARILLON_WITH_CALL(require_senders)
+CARILLON_WITH_CALL(require_stripe)
 
 }  // namespace carillon::detail

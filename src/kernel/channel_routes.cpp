@@ -43,7 +43,7 @@ std::shared_ptr<ChannelMemory> callers_memory(Device const& device,
     if (channels > checked->channels()) {
         throw UsageError(owner, "more blocks than the memory has channels for them");
     }
-    return ChannelMemory::taken_by_kernel(owner, std::move(checked));
+    return ChannelMemory::taken_by_kernel(std::move(checked));
 }
 
 std::shared_ptr<ChannelMemory> make_watched_memory(Device const& device,

@@ -6,13 +6,12 @@
 #include "carillon/detail/host/message_types.hpp"
 
 namespace carillon::detail {
-void throw_status(std::string_view call, std::uint32_t status, std::uint32_t code,
-                  char const* command) {
+void throw_status(std::uint32_t status, std::uint32_t code, char const* command) {
     if (status == static_cast<std::uint32_t>(ReplyStatus::refused)) {
-        throw HandlerError(call, type_name(command), code);
+        throw HandlerError(type_name(command), code);
     }
     throw UsageError(
-        call, fmt::format("the kernel knows no command with the opcode of {}", type_name(command)));
+        fmt::format("the kernel knows no command with the opcode of {}", type_name(command)));
 }
 
 }  // namespace carillon::detail

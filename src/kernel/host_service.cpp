@@ -15,6 +15,7 @@
 
 #include "carillon/detail/host/checks.hpp"
 #include "carillon/detail/host/deadline.hpp"
+#include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/duration_text.hpp"
 #include "carillon/detail/host/say_line.hpp"
 #include "carillon/detail/host/start_thread.hpp"
@@ -65,7 +66,7 @@ std::size_t lines_size(std::size_t slots) {
 
 void ServiceFailures::keep() {
     std::lock_guard const lock(mutex_);
-    if (!first_) first_ = std::current_exception();
+    if (!first_) first_ = kept_exception();
     ++count_;
 }
 

@@ -329,7 +329,7 @@ unsigned KernelSupervisor::doorbell_page(unsigned block) const {
     return HostCached().load_word(&leading_channel(block).status->doorbell_page) != 0 ? 1 : 0;
 }
 
-void KernelSupervisor::require_open(std::string_view call) const {
+void KernelSupervisor::require_open() const {
     // Relaxed, on the way of every call: what is not `running` leads to what the mutex orders.
     KernelState const state = state_.load(std::memory_order_relaxed);
     if (state == KernelState::running) [[likely]]
@@ -339,14 +339,14 @@ void KernelSupervisor::require_open(std::string_view call) const {
         std::rethrow_exception(failure_);
     }
     if (state == KernelState::draining) {
-        throw StoppedError(call, "the kernel is draining: it takes no more requests");
+        throw StoppedError("the kernel is draining: it takes no more requests");
     }
-    throw StoppedError(call, told_to_stop_ ? "the kernel was stopped" : why_ended());
+    throw StoppedError(told_to_stop_ ? "the kernel was stopped" : why_ended());
 }
 
-void KernelSupervisor::require_alive(std::string_view call) {
-    if (state_ != KernelState::draining) require_open(call);
-    if (!still_running()) throw StoppedError(call, why_ended());
+void KernelSupervisor::require_alive() {
+    if (state_ != KernelState::draining) require_open();
+    if (!still_running()) throw StoppedError(why_ended());
 }
 
 EndReason KernelSupervisor::end_reason() const {

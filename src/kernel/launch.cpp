@@ -29,34 +29,34 @@ bool poll_until(std::chrono::nanoseconds timeout, Condition&& there) {
     return true;
 }
 
-void require_shape(std::string_view call, unsigned blocks, unsigned threads, unsigned lasting) {
-    if (blocks == 0) throw UsageError(call, "a kernel needs at least one block");
+void require_shape(unsigned blocks, unsigned threads, unsigned lasting) {
+    if (blocks == 0) throw UsageError("a kernel needs at least one block");
     if (threads == 0 || threads > most_threads_of_a_block) {
-        throw UsageError(call, fmt::format("a block has 1 to {} threads, {} were asked for",
-                                           most_threads_of_a_block, threads));
+        throw UsageError(fmt::format("a block has 1 to {} threads, {} were asked for",
+                                     most_threads_of_a_block, threads));
     }
     if (lasting > blocks) {
-        throw UsageError(call, fmt::format("{} blocks stay, of {}", lasting, blocks));
+        throw UsageError(fmt::format("{} blocks stay, of {}", lasting, blocks));
     }
 }
 
 }  // namespace
 
-void detail::require_launch(std::string_view call, Device const& device, unsigned blocks,
-                            unsigned threads, unsigned lasting) {
+void detail::require_launch(Device const& device, unsigned blocks, unsigned threads,
+                            unsigned lasting) {
     auto const backend = DeviceAccess::backend(device);
-    backend->mark().require_own(call);
-    require_shape(call, blocks, threads, lasting);
+    backend->mark().require_own();
+    require_shape(blocks, threads, lasting);
     auto const sms = device.info().sm_count;
     unsigned const limit =
         sms ? static_cast<unsigned>(*sms) * most_blocks_of_an_sm : emulated_resident_blocks;
-    backend->residents().require_room(call, sms && lasting != 0 ? lasting : blocks, limit);
+    backend->residents().require_room(sms && lasting != 0 ? lasting : blocks, limit);
 }
 
 RunningKernel::RunningKernel(Device const& device, detail::Program const& program, unsigned blocks)
     : backend_(detail::DeviceAccess::backend(device)), start_by_(program.start_timeout) {
-    backend_->mark().require_own("launch");
-    require_shape("launch", blocks, program.threads, program.lasting);
+    backend_->mark().require_own();
+    require_shape(blocks, program.threads, program.lasting);
     execution_ = backend_->start(program, blocks);
 }
 
@@ -77,12 +77,13 @@ RunningKernel::~RunningKernel() { leave(own_patience, true); }
 
 bool RunningKernel::finished() const {
     if (execution_ == nullptr) return true;
-    backend_->mark().require_own("RunningKernel::finished");
-    return execution_->finished();
+    return detail::in_call("RunningKernel::finished", backend_->mark(),
+                           [&] { return execution_->finished(); });
 }
 
 bool RunningKernel::wait(std::chrono::nanoseconds timeout) const {
-    return poll_until(timeout, [this] { return finished(); });
+    return detail::in_call("RunningKernel::wait",
+                           [&] { return poll_until(timeout, [this] { return finished(); }); });
 }
 
 void RunningKernel::leave(std::chrono::nanoseconds patience, bool says_so) noexcept {

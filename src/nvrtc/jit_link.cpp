@@ -85,7 +85,7 @@ class JitLink {
             (void)functions_.log(handle_, log.data());
             log.resize(log.find_last_not_of(std::string_view("\0\n", 2)) + 1);
         }
-        throw CompileError(call_, "nvJitLink: " + log);
+        throw CompileError("nvJitLink: " + log);
     }
 
     std::string_view call_;

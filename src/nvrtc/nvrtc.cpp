@@ -164,7 +164,7 @@ Nvrtc::Compiled Nvrtc::compile(std::string_view call, NvrtcProgram const& progra
                                std::vector<std::string> const& options) const {
     OpenProgram const open(functions_, program);
     int const result = open.compile(options);
-    if (result == nvrtc_compilation_failed) throw CompileError(call, open.log());
+    if (result == nvrtc_compilation_failed) throw CompileError(open.log());
     if (result == nvrtc_invalid_option) {
         throw UsageError(call, fmt::format("NVRTC {} does not take these compiler options: {}",
                                            version(), open.log()));

@@ -21,11 +21,11 @@ std::size_t page_size() noexcept { return static_cast<std::size_t>(::sysconf(_SC
 
 }  // namespace
 
-void throw_inherited(std::string_view call) {
+void throw_inherited() {
     (void)forks_are_counted;  // whoever can throw this counts
-    throw ForkError(call,
-                    "this process is a child, forked from the one that made what it uses here, "
-                    "which goes on using it: open a device of its own, or fork before");
+    throw ForkError(
+        "this process is a child, forked from the one that made what it uses here, "
+        "which goes on using it: open a device of its own, or fork before");
 }
 
 void keep_from_children(void* where, std::size_t size) noexcept {

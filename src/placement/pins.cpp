@@ -7,9 +7,9 @@
 
 namespace carillon {
 
-Pins::Pins(Device const& device, std::span<std::uint32_t const> sms)
+Pins::Pins(Device const& device, std::span<std::uint32_t const> sms) try
     : roles_(static_cast<unsigned>(sms.size())), blocks_(roles_) {
-    if (sms.empty()) throw UsageError("Pins", "at least one role is needed");
+    if (sms.empty()) throw UsageError("at least one role is needed");
     // Two rounds of the block scheduler: an SM that another kernel uses may be passed
     // over in the first.
     auto const count = device.info().sm_count;  // none: there is nothing to choose
@@ -21,11 +21,13 @@ Pins::Pins(Device const& device, std::span<std::uint32_t const> sms)
         words[detail::PinTable::wanted_at(role)] = count ? sms[role] : any_sm;
     }
     memory_.flush(0, size);
+} catch (...) {
+    detail::throw_named("Pins");
 }
 
-void Pins::take(std::string_view call) const {
+void Pins::take() const {
     if (memory_.size() == 0 || !taken_.exchange(true)) return;
-    throw UsageError(call, "the roles of the Pins were given to a launch: make others");
+    throw UsageError("the roles of the Pins were given to a launch: make others");
 }
 
 detail::PinTable Pins::device_view() const {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "carillon/detail/host/checks.hpp"
+#include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/read_counters.hpp"
 #include "carillon/error.hpp"
 
@@ -21,12 +22,11 @@ struct LargestMessage {
 };
 
 void check(unsigned channels, ChannelShape const& shape) {
-    detail::check_capacity("ChannelMemory", shape.capacity);
-    if (channels == 0) throw UsageError("ChannelMemory", "at least one channel is needed");
+    detail::check_capacity(shape.capacity);
+    if (channels == 0) throw UsageError("at least one channel is needed");
     for (std::uint32_t const lines : {shape.request_lines, shape.reply_lines}) {
         if (std::has_single_bit(lines) && lines <= detail::slot_lines_of<LargestMessage>) continue;
         throw UsageError(
-            "ChannelMemory",
             fmt::format("slots of {} lines: ChannelShape::of says how many there are", lines));
     }
 }
@@ -60,13 +60,12 @@ Memory allocate_answered(Device const& device, std::size_t size, ChannelSharing 
 
 // The parts of one memory, of `channels`, that channels lie in: those given and then the others.
 std::vector<std::uint32_t> all_parts(std::vector<std::uint32_t> given, unsigned channels) {
-    constexpr char const* call = "ChannelMemory::arrange";
     std::vector<bool> used(channels);
     for (std::uint32_t part : given) {
         if (part >= channels) {
-            throw UsageError(call, fmt::format("part {} of {} is not there", part, channels));
+            throw UsageError(fmt::format("part {} of {} is not there", part, channels));
         }
-        if (used[part]) throw UsageError(call, fmt::format("part {} is given twice", part));
+        if (used[part]) throw UsageError(fmt::format("part {} is given twice", part));
         used[part] = true;
     }
     for (std::uint32_t part = 0; part < channels; ++part) {
@@ -75,30 +74,31 @@ std::vector<std::uint32_t> all_parts(std::vector<std::uint32_t> given, unsigned 
     return given;
 }
 
-[[noreturn]] void throw_has_kernel(std::string_view call) {
-    throw UsageError(call,
-                     "a PersistentKernel has the ChannelMemory: let it go first, with its clients");
+[[noreturn]] void throw_has_kernel() {
+    throw UsageError("a PersistentKernel has the ChannelMemory: let it go first, with its clients");
 }
 
 }  // namespace
 
 ChannelMemory::ChannelMemory(Device const& device, unsigned channels, ChannelShape const& shape,
-                             detail::Sequence first, ChannelSharing sharing, ServedBy served_by)
+                             detail::Sequence first, ChannelSharing sharing, ServedBy served_by) try
     : channels_(channels),
       shape_(shape),
       sharing_(sharing),
       served_by_(served_by),
       in_pairs_(device.info().memory_source != MemorySource::host &&
                 sharing != ChannelSharing::exported_from_host && served_by == ServedBy::one_block),
-      first_((detail::check_first("ChannelMemory", first), first)),
+      first_((detail::check_first(first), first)),
       in_device_memory_(allocate_polled(device, bytes_in_device_memory(channels, shape), sharing)),
       in_host_memory_(allocate_answered(device, bytes_in_host_memory(channels, shape), sharing)) {
     make_empty();
+} catch (...) {
+    detail::throw_named("ChannelMemory");
 }
 
 std::shared_ptr<ChannelMemory> ChannelMemory::taken_by_kernel(
-    std::string_view call, std::shared_ptr<ChannelMemory> memory) {
-    if (memory->has_kernel_.exchange(true)) throw_has_kernel(call);
+    std::shared_ptr<ChannelMemory> memory) {
+    if (memory->has_kernel_.exchange(true)) throw_has_kernel();
     ChannelMemory* const its = memory.get();
     std::shared_ptr<ChannelMemory> taken(
         its, [memory = std::move(memory)](ChannelMemory* all) { all->has_kernel_ = false; });
@@ -106,20 +106,24 @@ std::shared_ptr<ChannelMemory> ChannelMemory::taken_by_kernel(
     return taken;
 }
 
-void ChannelMemory::require_no_kernel(std::string_view call) const {
-    if (has_kernel_) throw_has_kernel(call);
+void ChannelMemory::require_no_kernel() const {
+    if (has_kernel_) throw_has_kernel();
 }
 
 void ChannelMemory::reset(detail::Sequence first) {
-    detail::check_first("ChannelMemory::reset", first);
-    require_no_kernel("ChannelMemory::reset");
-    first_ = first;
-    make_empty();
+    detail::in_call("ChannelMemory::reset", [&] {
+        detail::check_first(first);
+        require_no_kernel();
+        first_ = first;
+        make_empty();
+    });
 }
 
 void ChannelMemory::reset() {
-    require_no_kernel("ChannelMemory::reset");
-    make_empty();
+    detail::in_call("ChannelMemory::reset", [&] {
+        require_no_kernel();
+        make_empty();
+    });
 }
 
 void detail::format_channels(ChannelTable const& at) {
@@ -149,18 +153,20 @@ void ChannelMemory::make_empty() {
 }
 
 void ChannelMemory::arrange(std::span<ChannelLocation const> locations) {
-    require_no_kernel("ChannelMemory::arrange");
-    std::vector<std::uint32_t> device;
-    std::vector<std::uint32_t> host;
-    for (ChannelLocation const& location : locations) {
-        device.push_back(location.in_device_memory);
-        host.push_back(location.in_host_memory);
-    }
-    device = all_parts(std::move(device), channels_);
-    host = all_parts(std::move(host), channels_);
-    locations_.clear();
-    for (unsigned i = 0; i < channels_; ++i) locations_.push_back({device[i], host[i]});
-    make_empty();
+    detail::in_call("ChannelMemory::arrange", [&] {
+        require_no_kernel();
+        std::vector<std::uint32_t> device;
+        std::vector<std::uint32_t> host;
+        for (ChannelLocation const& location : locations) {
+            device.push_back(location.in_device_memory);
+            host.push_back(location.in_host_memory);
+        }
+        device = all_parts(std::move(device), channels_);
+        host = all_parts(std::move(host), channels_);
+        locations_.clear();
+        for (unsigned i = 0; i < channels_; ++i) locations_.push_back({device[i], host[i]});
+        make_empty();
+    });
 }
 
 ChannelCounters ChannelMemory::counters(unsigned index) const {

@@ -10,58 +10,56 @@
 
 namespace carillon::detail {
 
-void check_capacity(char const* call, std::uint32_t capacity) {
+void check_capacity(std::uint32_t capacity) {
     // All slots are written before the first is used: for gigabytes that takes seconds.
     constexpr std::uint32_t largest = 1U << 20;
     if (!std::has_single_bit(capacity) || capacity < 2 || capacity > largest) {
-        throw UsageError(call, fmt::format("a capacity of {} is not a power of two from 2 to {}",
-                                           capacity, largest));
+        throw UsageError(
+            fmt::format("a capacity of {} is not a power of two from 2 to {}", capacity, largest));
     }
 }
 
-void check_first(char const* call, Sequence first) {
+void check_first(Sequence first) {
     constexpr Sequence largest = Sequence{1} << 63;
     if (first == 0 || first > largest) {
-        throw UsageError(call,
-                         fmt::format("a first number of {} is not from 1 to {}", first, largest));
+        throw UsageError(fmt::format("a first number of {} is not from 1 to {}", first, largest));
     }
 }
 
-void check_shared(char const* call, std::uint32_t capacity, unsigned readers, Sequence first) {
-    check_capacity(call, capacity);
-    check_first(call, first);
+void check_shared(std::uint32_t capacity, unsigned readers, Sequence first) {
+    check_capacity(capacity);
+    check_first(first);
     constexpr unsigned most_readers = 1024;
     if (readers == 0 || readers > most_readers) {
-        throw UsageError(call, fmt::format("{} readers: there are 1 to {}", readers, most_readers));
+        throw UsageError(fmt::format("{} readers: there are 1 to {}", readers, most_readers));
     }
 }
 
-void check_chunk_bytes(char const* call, std::size_t bytes) {
+void check_chunk_bytes(std::size_t bytes) {
     constexpr std::size_t largest = std::numeric_limits<std::uint32_t>::max();
     if (bytes != 0 && bytes <= largest) return;
-    throw UsageError(call, fmt::format("chunks of {} bytes: they have 1 to {}", bytes, largest));
+    throw UsageError(fmt::format("chunks of {} bytes: they have 1 to {}", bytes, largest));
 }
 
-std::shared_ptr<ChannelMemory> checked_memory(char const* call, Device const& device,
+std::shared_ptr<ChannelMemory> checked_memory(Device const& device,
                                               std::shared_ptr<ChannelMemory> memory, unsigned index,
                                               ChannelShape const& shape, bool for_its_kernel) {
-    if (memory == nullptr) throw UsageError(call, "the ChannelMemory is a null pointer");
+    if (memory == nullptr) throw UsageError("the ChannelMemory is a null pointer");
     if (!device.owns(memory->device_memory())) {
-        throw UsageError(call, "the ChannelMemory is another device's");
+        throw UsageError("the ChannelMemory is another device's");
     }
     if (index >= memory->channels()) {
-        throw UsageError(call, fmt::format("there is no channel {} in a ChannelMemory of {}", index,
-                                           memory->channels()));
+        throw UsageError(fmt::format("there is no channel {} in a ChannelMemory of {}", index,
+                                     memory->channels()));
     }
     ChannelShape const& has = memory->shape();
     if (has.request_lines < shape.request_lines || has.reply_lines < shape.reply_lines) {
-        throw UsageError(
-            call, fmt::format("the ChannelMemory has slots of {} lines for requests and {} for "
-                              "replies, the messages need {} and {}: ChannelShape::of says it",
-                              has.request_lines, has.reply_lines, shape.request_lines,
-                              shape.reply_lines));
+        throw UsageError(fmt::format(
+            "the ChannelMemory has slots of {} lines for requests and {} for "
+            "replies, the messages need {} and {}: ChannelShape::of says it",
+            has.request_lines, has.reply_lines, shape.request_lines, shape.reply_lines));
     }
-    if (!for_its_kernel) memory->require_no_kernel(call);
+    if (!for_its_kernel) memory->require_no_kernel();
     return memory;
 }
 

@@ -18,9 +18,9 @@ std::size_t stride_of(ChunkRingOptions const& options) {
 }
 
 ChunkRingOptions const& checked(ChunkRingOptions const& options) {
-    check_capacity("ChunkRing", options.chunks);
-    check_chunk_bytes("ChunkRing", options.chunk_bytes);
-    check_first("ChunkRing", options.for_tests.first);
+    check_capacity(options.chunks);
+    check_chunk_bytes(options.chunk_bytes);
+    check_first(options.for_tests.first);
     return options;
 }
 
@@ -32,7 +32,7 @@ StoreKind copy_stores(HostStores stores) {
 }  // namespace
 
 ChunkRingState::ChunkRingState(Device const& device, ChunkRingOptions const& options,
-                               Arena const* arena)
+                               Arena const* arena) try
     : chunks_(checked(options).chunks),
       chunk_bytes_(options.chunk_bytes),
       credit_(device.allocate_host(sizeof(Line))),
@@ -62,6 +62,8 @@ ChunkRingState::ChunkRingState(Device const& device, ChunkRingOptions const& opt
     format_ring(host.ring);
     memory.flush(piece_.offset() + data, size - data);
     producer_.emplace(host, device.access(memory), HostCached());
+} catch (...) {
+    throw_named("ChunkRing");
 }
 
 ChunkRingState::ChunkRingState(LeasedEnd<ChunkRingView> const& lent, std::size_t chunk_bytes)
@@ -82,7 +84,7 @@ Sequence ChunkRingState::claim(std::chrono::nanoseconds timeout) {
             return claimed != 0;
         },
         timeout);
-    if (!in_time) throw TimeoutError("ChunkRing::claim", "no chunk was released");
+    if (!in_time) throw TimeoutError("no chunk was released");
     return claimed;
 }
 
@@ -91,44 +93,50 @@ void ChunkRingState::fill(Sequence sequence, std::size_t offset,
     stream_copy(copy_, producer_->data(sequence) + offset, from.data(), from.size());
 }
 
-void ChunkRingState::require(char const* call, std::size_t offset, std::size_t size) const {
+void ChunkRingState::require(std::size_t offset, std::size_t size) const {
     if (offset <= chunk_bytes_ && size <= chunk_bytes_ - offset) return;
-    throw UsageError(call, fmt::format("{} bytes from byte {} on, of a chunk of {} bytes", size,
-                                       offset, chunk_bytes_));
+    throw UsageError(fmt::format("{} bytes from byte {} on, of a chunk of {} bytes", size, offset,
+                                 chunk_bytes_));
 }
 
 }  // namespace carillon::detail
 
 namespace carillon {
 
-detail::ChunkRingState& ClaimedChunk::state(char const* call) const {
-    if (!state_) throw UsageError(call, "the chunk was committed already, or moved away");
-    state_->mark().require_own(call);
+detail::ChunkRingState& ClaimedChunk::state() const {
+    if (!state_) throw UsageError("the chunk was committed already, or moved away");
+    state_->mark().require_own();
     return *state_;
 }
 
 std::span<std::byte> ClaimedChunk::bytes() const {
-    detail::ChunkRingState& ring = state("Chunk::bytes");
-    return {ring.producer().data(sequence_), ring.chunk_bytes()};
+    return detail::in_call("Chunk::bytes", [&] {
+        detail::ChunkRingState& ring = state();
+        return std::span(ring.producer().data(sequence_), ring.chunk_bytes());
+    });
 }
 
 void ClaimedChunk::fill(std::size_t offset, std::span<std::byte const> from) const {
-    detail::ChunkRingState const& ring = state("Chunk::fill");
-    ring.require("Chunk::fill", offset, from.size());
-    detail::require_bytes_there("Chunk::fill", from);
-    ring.fill(sequence_, offset, from);
+    detail::in_call("Chunk::fill", [&] {
+        detail::ChunkRingState const& ring = state();
+        ring.require(offset, from.size());
+        detail::require_bytes_there(from);
+        ring.fill(sequence_, offset, from);
+    });
 }
 
 void ClaimedChunk::flush() const {
-    detail::ChunkRingState& ring = state("Chunk::flush");
-    ring.producer().flush(sequence_, ring.chunk_bytes());
+    detail::in_call("Chunk::flush", [&] {
+        detail::ChunkRingState& ring = state();
+        ring.producer().flush(sequence_, ring.chunk_bytes());
+    });
 }
 
 detail::ChunkProducer<detail::HostMapped, detail::HostCached> const& ClaimedChunk::require_commit(
     std::size_t used) const {
-    detail::ChunkRingState& ring = state("Chunk::commit");
-    ring.require("Chunk::commit", 0, used);
-    ring.require_there("Chunk::commit");
+    detail::ChunkRingState& ring = state();
+    ring.require(0, used);
+    ring.require_there();
     return ring.producer();
 }
 

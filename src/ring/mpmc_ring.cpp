@@ -15,24 +15,25 @@ namespace carillon::detail {
 namespace {
 
 void check(MpmcRingOptions const& options, Direction direction) {
-    constexpr auto* call = "MpmcRing";
-    check_capacity(call, options.capacity);
-    require_stripe(call, options.stripe, options.capacity);
-    check_first(call, options.for_tests.first);
+    check_capacity(options.capacity);
+    require_stripe(options.stripe, options.capacity);
+    check_first(options.for_tests.first);
     if ((options.for_tests.first - 1) % options.stripe != 0) {
-        throw UsageError(call, fmt::format("the first message's number, {}, is not 1 more than a "
-                                           "multiple of a stripe, {}",
-                                           options.for_tests.first, options.stripe));
+        throw UsageError(
+            fmt::format("the first message's number, {}, is not 1 more than a "
+                        "multiple of a stripe, {}",
+                        options.for_tests.first, options.stripe));
     }
     // A warp claims for all of its lanes at once, and of one stripe all but a slot may be in use.
     if (direction == Direction::to_host && options.capacity - options.stripe + 1 < lanes_per_warp) {
-        throw UsageError(call, fmt::format("a capacity of {} with stripes of {} never has room for "
-                                           "the messages of a warp, {}",
-                                           options.capacity, options.stripe, lanes_per_warp));
+        throw UsageError(
+            fmt::format("a capacity of {} with stripes of {} never has room for "
+                        "the messages of a warp, {}",
+                        options.capacity, options.stripe, lanes_per_warp));
     }
-    require_senders(call, options.producers);
+    require_senders(options.producers);
     if (options.consumers == 0) {
-        throw UsageError(call, "MpmcRingOptions::consumers is 0: nobody could ever take a message");
+        throw UsageError("MpmcRingOptions::consumers is 0: nobody could ever take a message");
     }
 }
 
@@ -91,33 +92,35 @@ MpmcRingState::MpmcRingState(Device const& device, MpmcRingOptions const& option
       far(device.access(memory.device_memory())),
       wait(HostWait::for_kernel(device.traits(), 1)) {}
 
-unsigned MpmcRingState::enter(std::string_view call, std::string_view which) {
-    mark.require_own(call);
+unsigned MpmcRingState::enter(std::string_view which) {
+    mark.require_own();
     if (auto const number = registry.try_enter()) return *number;
     if (recover() != 0) {
         if (auto const number = registry.try_enter()) return *number;
     }
-    throw UsageError(call, fmt::format("all {} {}", registry.size(), which));
+    throw UsageError(fmt::format("all {} {}", registry.size(), which));
 }
 
-unsigned MpmcRingState::enter_consumer(std::string_view call, ConsumerRecord& record) {
-    mark.require_own(call);
+unsigned MpmcRingState::enter_consumer(ConsumerRecord& record) {
+    mark.require_own();
     auto number = consumers.try_enter();
     if (!number && recover_consumers() != 0) number = consumers.try_enter();
     if (!number) {
-        throw UsageError(call, fmt::format("all {} consumers of the ring are in use "
-                                           "(MpmcRingOptions::consumers; a stripe for each)",
-                                           consumers.size()));
+        throw UsageError(
+            fmt::format("all {} consumers of the ring are in use "
+                        "(MpmcRingOptions::consumers; a stripe for each)",
+                        consumers.size()));
     }
     consumer_records[consumers.index(*number)].store(&record, std::memory_order_relaxed);
     return *number;
 }
 
-void throw_maker_ended(std::string_view call, std::string_view what) {
-    throw UsageError(call, fmt::format("the thread that made this {} has ended, and another {} may "
-                                       "have its place and its messages: let each thread make its "
-                                       "own",
-                                       what, what));
+void throw_maker_ended(std::string_view what) {
+    throw UsageError(
+        fmt::format("the thread that made this {} has ended, and another {} may "
+                    "have its place and its messages: let each thread make its "
+                    "own",
+                    what, what));
 }
 
 unsigned MpmcRingState::recover_consumers() {

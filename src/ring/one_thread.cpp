@@ -43,37 +43,39 @@ bool same_end(std::uint64_t one, std::uint64_t other) {
 }
 
 // Throws if a thread is in a call of the end already.
-void require_no_call(std::uint64_t seen, std::uint64_t mine, std::string_view call) {
+void require_no_call(std::uint64_t seen, std::uint64_t mine) {
     if (!same_end(seen, mine)) return;
     constexpr std::uint64_t thread = (std::uint64_t{1} << thread_bits) - 1;
     if (seen == mine) {
-        throw UsageError(call, fmt::format("thread {} calls it within a call of the same object "
-                                           "that it has not finished: from a signal handler, or "
-                                           "from what that call has called. Give the handler an "
-                                           "end, a channel or a client of its own",
-                                           mine & thread));
+        throw UsageError(
+            fmt::format("thread {} calls it within a call of the same object "
+                        "that it has not finished: from a signal handler, or "
+                        "from what that call has called. Give the handler an "
+                        "end, a channel or a client of its own",
+                        mine & thread));
     }
-    throw UsageError(call, fmt::format("thread {} calls it while thread {} is in a call of the "
-                                       "same object, which is for one thread at a time: give each "
-                                       "thread an end, a channel or a client of its own, or hold a "
-                                       "mutex",
-                                       mine & thread, seen & thread));
+    throw UsageError(
+        fmt::format("thread {} calls it while thread {} is in a call of the "
+                    "same object, which is for one thread at a time: give each "
+                    "thread an end, a channel or a client of its own, or hold a "
+                    "mutex",
+                    mine & thread, seen & thread));
 }
 
 }  // namespace
 
-bool enter_call(void const* end, std::string_view call) {
+bool enter_call(void const* end) {
     std::uint64_t const mine = word_of(end);
     // Relaxed, here and below: see under_way.
     for (std::size_t probe = 0; probe < probes; ++probe) {
-        require_no_call(entry(end, probe).load(std::memory_order_relaxed), mine, call);
+        require_no_call(entry(end, probe).load(std::memory_order_relaxed), mine);
     }
     for (std::size_t probe = 0; probe < probes; ++probe) {
         std::uint64_t seen = 0;
         if (entry(end, probe).compare_exchange_strong(seen, mine, std::memory_order_relaxed)) {
             return true;
         }
-        require_no_call(seen, mine, call);
+        require_no_call(seen, mine);
     }
     return false;
 }

@@ -18,14 +18,14 @@ namespace carillon::detail {
 namespace {
 
 struct GivenEnd {
-    std::string call;
+    std::string giver;
     CodeLocation taker;
     void const* second;       // its other address
     std::uint64_t owner = 0;  // what is beside the copy that a block owns
     unsigned launches = 0;    // that had it
 
     [[nodiscard]] std::string what() const {
-        return fmt::format("the end that {} gave at {}:{}", call, taker.file, taker.line);
+        return fmt::format("the end that {} gave at {}:{}", giver, taker.file, taker.line);
     }
     [[nodiscard]] unsigned owning_block() const { return static_cast<unsigned>(owner); }
 };
@@ -66,12 +66,12 @@ struct FoundEnd {
 
 // A launch gets the end. Where it is the second one a line says so. It is no error: bytes that
 // nobody wrote look the same.
-void count_launch(std::string_view call, GivenEnd& end) {
+void count_launch(GivenEnd& end) {
     if (++end.launches != 2) return;
     say_line(
-        fmt::format("carillon: {}: {}: an earlier launch has had it, and where both kernels "
-                    "use it messages are lost: make an object for each",
-                    call, end.what()));
+        fmt::format("carillon: {}: an earlier launch has had it, and where both kernels use it "
+                    "messages are lost: make an object for each",
+                    end.what()));
 }
 
 // Calls `use(found)` for each end in the bytes.
@@ -94,11 +94,12 @@ void each_end(void const* bytes, std::size_t size, Use&& use) {
 }
 
 // Whatever the block is.
-void require_usable(std::string_view call, FoundEnd const& found, BlockNumbers numbers) {
+void require_usable(FoundEnd const& found, BlockNumbers numbers) {
     if (found.owned && numbers == BlockNumbers::unknown) {
-        throw UsageError(call, fmt::format("block {} owns {}, but here no block knows its number: "
-                                           "OwnedByBlock is for a body of launch",
-                                           found.end.owning_block(), found.end.what()));
+        throw UsageError(
+            fmt::format("block {} owns {}, but here no block knows its number: "
+                        "OwnedByBlock is for a body of launch",
+                        found.end.owning_block(), found.end.what()));
     }
 }
 
@@ -116,25 +117,26 @@ TakenOnce::~TakenOnce() {
     }
 }
 
-void TakenOnce::take(std::string_view call, CodeLocation const& taker,
+void TakenOnce::take(std::string_view giver, CodeLocation const& taker,
                      EndAddresses const& addresses, EndAddresses const& other) {
     bool const taken = first_.file != nullptr;
     if (taken && *taker.file == '\0') {
-        throw UsageError(call,
-                         "the device's end was given already: it is for one kernel, once; "
-                         "make an object for each");
+        throw UsageError(
+            "the device's end was given already: it is for one kernel, once; "
+            "make an object for each");
     }
     if (taken) {
-        throw UsageError(call, fmt::format("{}:{} takes an end that {}:{} has taken: it is for one "
-                                           "kernel, once; for several make a ring for each, or a "
-                                           "MpmcRing",
-                                           taker.file, taker.line, first_.file, first_.line));
+        throw UsageError(
+            fmt::format("{}:{} takes an end that {}:{} has taken: it is for one "
+                        "kernel, once; for several make a ring for each, or a "
+                        "MpmcRing",
+                        taker.file, taker.line, first_.file, first_.line));
     }
     GivenEnds& ends = given_ends();
     for (EndAddresses const& each : {addresses, other}) {
         if (each.first == nullptr) continue;
         std::lock_guard const lock(ends.mutex);
-        ends.at[each.first] = {std::string(call), taker, each.second};
+        ends.at[each.first] = {std::string(giver), taker, each.second};
     }
     first_ = taker;
     addresses_ = {addresses.first, other.first};
@@ -142,43 +144,47 @@ void TakenOnce::take(std::string_view call, CodeLocation const& taker,
 
 void EndsOfBlocks::add(unsigned block, void const* bytes, std::size_t size) {
     each_end(bytes, size, [&](FoundEnd const& found) {
-        require_usable(call_, found, numbers_);
+        require_usable(found, numbers_);
         if (found.owned && found.end.owning_block() != block) {
-            throw UsageError(call_, fmt::format("block {} has {}, which block {} owns", block,
-                                                found.end.what(), found.end.owning_block()));
+            throw UsageError(fmt::format("block {} has {}, which block {} owns", block,
+                                         found.end.what(), found.end.owning_block()));
         }
         auto const [had, is_new] = block_of_.try_emplace(found.address, block);
-        if (is_new) count_launch(call_, found.end);
+        if (is_new) count_launch(found.end);
         if (had->second == block) return;
-        throw UsageError(call_, fmt::format("blocks {} and {} have {}: two copies of it would lose "
-                                            "messages; make an object for each block",
-                                            had->second, block, found.end.what()));
+        throw UsageError(
+            fmt::format("blocks {} and {} have {}: two copies of it would lose "
+                        "messages; make an object for each block",
+                        had->second, block, found.end.what()));
     });
 }
 
-void refuse_copied_ends(std::string_view call, void const* bytes, std::size_t size, unsigned blocks,
+void refuse_copied_ends(void const* bytes, std::size_t size, unsigned blocks,
                         BlockNumbers numbers) {
     each_end(bytes, size, [&](FoundEnd const& found) {
         GivenEnd& end = found.end;
-        require_usable(call, found, numbers);
+        require_usable(found, numbers);
         if (found.owned && end.owning_block() >= blocks) {
-            throw UsageError(call, fmt::format("block {} owns {}, but there are {} blocks: nobody "
-                                               "would use it",
-                                               end.owning_block(), end.what(), blocks));
+            throw UsageError(
+                fmt::format("block {} owns {}, but there are {} blocks: nobody "
+                            "would use it",
+                            end.owning_block(), end.what(), blocks));
         }
         if (blocks == 1 || found.owned) {
-            count_launch(call, end);
+            count_launch(end);
             return;
         }
         if (blocks == 0) {
-            throw UsageError(call, fmt::format("each lane of a warp would have a copy of {}, and "
-                                               "messages would be lost: only a handler that one "
-                                               "thread of a block runs can have it",
-                                               end.what()));
+            throw UsageError(
+                fmt::format("each lane of a warp would have a copy of {}, and "
+                            "messages would be lost: only a handler that one "
+                            "thread of a block runs can have it",
+                            end.what()));
         }
-        throw UsageError(call, fmt::format("each of {} blocks would have a copy of {}, and "
-                                           "messages would be lost: {}",
-                                           blocks, end.what(), cure));
+        throw UsageError(
+            fmt::format("each of {} blocks would have a copy of {}, and "
+                        "messages would be lost: {}",
+                        blocks, end.what(), cure));
     });
 }
 
@@ -192,9 +198,10 @@ std::uint64_t mark_as_owned(void const* bytes, std::size_t size, unsigned block)
         }
         owner = end.owner;
         if (end.owning_block() == block) return;
-        throw UsageError("OwnedByBlock", fmt::format("block {} owns {} already, and block {} "
-                                                     "cannot",
-                                                     end.owning_block(), end.what(), block));
+        throw UsageError(
+            fmt::format("block {} owns {} already, and block {} "
+                        "cannot",
+                        end.owning_block(), end.what(), block));
     });
     return owner == 0 ? block : owner;
 }

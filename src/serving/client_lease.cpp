@@ -6,8 +6,8 @@
 
 namespace carillon::detail {
 
-void LentBy::require_own_end(std::string_view call) const {
-    if (another()) throw UsageError(call, "the device's end is the owner's, which lent the other");
+void LentBy::require_own_end() const {
+    if (another()) throw UsageError("the device's end is the owner's, which lent the other");
 }
 
 ClientLease::ClientLease(std::shared_ptr<ClientSession> session, std::string object,

@@ -25,7 +25,7 @@ void read_reply(Line const& line) {
         return;
     }
     try {
-        detail::throw_status("fuzz", reply.kind, reply.word[0], detail::mangled_name<int>());
+        detail::throw_status(reply.kind, reply.word[0], detail::mangled_name<int>());
     } catch (Error const&) {  // as it should be
     }
 }
@@ -70,7 +70,7 @@ class Fuzzed {
     }
     void look(std::size_t which, bool abandon) {
         Sequence const number = awaited_[which];
-        channel_.require_valid("fuzz", number);
+        channel_.require_valid(number);
         Line line;
         if (abandon) {
             channel_.abandon(number);

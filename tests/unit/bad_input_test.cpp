@@ -126,14 +126,13 @@ TEST_F(EmulatedTest, capacityThatIsNoPowerOfTwoIsAUsageError) {
         CARILLON_EXPECT_ERROR((Channel<int, int>(device_, capacity)), UsageError, "capacity");
         CARILLON_EXPECT_ERROR(PersistentKernel<Triple>(device_, {.capacity = capacity}), UsageError,
                               "capacity");
-        CARILLON_EXPECT_ERROR(detail::check_capacity("Some::call", capacity), UsageError,
-                              "Some::call: ");
+        CARILLON_EXPECT_ERROR(detail::check_capacity(capacity), UsageError, "capacity");
     }
 }
 
 TEST_F(EmulatedTest, everyPowerOfTwoFrom2IsACapacity) {
     for (std::uint32_t capacity = 2; capacity <= 1U << 20; capacity *= 2) {
-        EXPECT_NO_THROW(detail::check_capacity("Some::call", capacity)) << capacity;
+        EXPECT_NO_THROW(detail::check_capacity(capacity)) << capacity;
     }
 }
 

@@ -66,8 +66,8 @@ TEST(SystemErrorTest, limitThatWasReachedIsNamedUnlessTheCallerKnowsMore) {
 }
 
 TEST(ResidencyErrorTest, textHasBothNumbers) {
-    ResidencyError const error("start kernel", 65, 64);
-    EXPECT_STREQ(error.what(), "start kernel: 65 blocks asked for, 64 can be resident at once");
+    ResidencyError const error(65, 64);
+    EXPECT_STREQ(error.what(), "65 blocks asked for, 64 can be resident at once");
     EXPECT_EQ(error.asked(), 65U);
     EXPECT_EQ(error.fit(), 64U);
 }

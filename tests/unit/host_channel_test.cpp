@@ -38,14 +38,14 @@ class HostChannelTest : public testing::Test {
         while (device_.requests.try_pop(request)) ASSERT_TRUE(device_.replies.try_push(-request));
     }
     std::optional<int> take(Sequence number) {
-        ends_.require_valid("take", number);
+        ends_.require_valid(number);
         Packed<int> reply;
         if (!ends_.try_take(number, reply)) return {};
         return unpack<int>(reply);
     }
     bool valid(Sequence number) {
         try {
-            ends_.require_valid("take", number);
+            ends_.require_valid(number);
         } catch (UsageError const&) {
             return false;
         }

@@ -79,8 +79,8 @@ TEST_F(ResidentsTest, memoryIsFreedAtOnceWhereNoKernelLives) {
 }
 
 TEST_F(ResidentsTest, memoryWaitsForTheLastKernel) {
-    residents_.kernel_started("start", 2, 8);
-    residents_.kernel_started("start", 1, 8);
+    residents_.kernel_started(2, 8);
+    residents_.kernel_started(1, 8);
     retire();
     residents_.kernel_ended(2);
     retire();
@@ -92,7 +92,7 @@ TEST_F(ResidentsTest, memoryWaitsForTheLastKernel) {
 
 // Whoever finds out that a kernel has ended has a deadline; the driver's free has none.
 TEST_F(ResidentsTest, endOfAKernelFreesNothingByItself) {
-    residents_.kernel_started("start", 1, 8);
+    residents_.kernel_started(1, 8);
     retire();
     residents_.kernel_ended(1);
     (void)residents_.any();
@@ -121,7 +121,7 @@ TEST_F(ResidentsTest, memoryIsFreedAtOnceThoughAnotherThreadFrees) {
 TEST_F(ResidentsTest, whatWaitedForAKernelHasGoneBeforeNewMemoryComesThoughAnotherThreadFreesIt) {
     using std::chrono_literals::operator""ms;
     std::future<int> left;
-    residents_.kernel_started("start", 1, 8);
+    residents_.kernel_started(1, 8);
     retire();
     residents_.retire(std::make_unique<BusyAllocation>([&] {  // the last one goes first
         residents_.free_retired();                            // of itself, which waits for nothing
@@ -137,14 +137,14 @@ TEST_F(ResidentsTest, whatWaitedForAKernelHasGoneBeforeNewMemoryComesThoughAnoth
 }
 
 TEST_F(ResidentsTest, blocksThatDoNotFitBesideOthersAreRefused) {
-    residents_.kernel_started("start", 6, 8);
-    CARILLON_EXPECT_ERROR(residents_.kernel_started("start", 3, 8), ResidencyError, "start");
-    residents_.kernel_started("start", 2, 8);
+    residents_.kernel_started(6, 8);
+    CARILLON_EXPECT_ERROR(residents_.kernel_started(3, 8), ResidencyError, "3 blocks");
+    residents_.kernel_started(2, 8);
 }
 
 // Catches a kernel that nobody asks after: it would hold up every later free.
 TEST_F(ResidentsTest, endOfAKernelThatWasLeftBehindIsNoticed) {
-    residents_.kernel_started("start", 2, 8);
+    residents_.kernel_started(2, 8);
     residents_.adopt(std::make_unique<ToldExecution>(residents_, told_));
     retire();
     retire();
@@ -152,12 +152,12 @@ TEST_F(ResidentsTest, endOfAKernelThatWasLeftBehindIsNoticed) {
     told_ = true;
     retire();
     EXPECT_EQ(allocations_, 0);
-    residents_.kernel_started("start", 8, 8);
+    residents_.kernel_started(8, 8);
 }
 
 TEST_F(ResidentsTest, whoeverAsksForAnyKernelLooksAtThoseThatWereLeftBehind) {
     EXPECT_FALSE(residents_.any());
-    residents_.kernel_started("start", 2, 8);
+    residents_.kernel_started(2, 8);
     EXPECT_TRUE(residents_.any());
     residents_.adopt(std::make_unique<ToldExecution>(residents_, told_));
     EXPECT_TRUE(residents_.any());
@@ -170,7 +170,7 @@ TEST_F(ResidentsTest, kernelStartsAfterAFreeThatIsUnderWay) {
     using std::chrono_literals::operator""ms;
     std::future<void> start;
     auto const start_meanwhile = [&] {
-        start = std::async(std::launch::async, [&] { residents_.kernel_started("start", 1, 8); });
+        start = std::async(std::launch::async, [&] { residents_.kernel_started(1, 8); });
         EXPECT_EQ(start.wait_for(50ms), std::future_status::timeout);
     };
     residents_.retire(std::make_unique<BusyAllocation>(start_meanwhile));
@@ -182,7 +182,7 @@ TEST_F(ResidentsTest, kernelStartsAfterAFreeThatIsUnderWay) {
 TEST_F(ResidentsTest, memoryThatGoesWhileAKernelWaitsToStartWaitsForItsEnd) {
     std::future<void> start;
     residents_.retire(std::make_unique<BusyAllocation>([&] {
-        start = std::async(std::launch::async, [&] { residents_.kernel_started("start", 1, 8); });
+        start = std::async(std::launch::async, [&] { residents_.kernel_started(1, 8); });
         EXPECT_TRUE(eventually([&] { return residents_.any(); }));
         retire();
         EXPECT_EQ(allocations_, 1);
@@ -195,11 +195,11 @@ TEST_F(ResidentsTest, memoryThatGoesWhileAKernelWaitsToStartWaitsForItsEnd) {
 }
 
 TEST_F(ResidentsTest, placeOfAKernelThatWasLeftBehindIsTakenUntilItsEnd) {
-    residents_.kernel_started("start", 2, 8);
+    residents_.kernel_started(2, 8);
     residents_.adopt(std::make_unique<ToldExecution>(residents_, told_));
-    EXPECT_THROW(residents_.kernel_started("start", 8, 8), ResidencyError);
+    EXPECT_THROW(residents_.kernel_started(8, 8), ResidencyError);
     told_ = true;
-    residents_.kernel_started("start", 8, 8);
+    residents_.kernel_started(8, 8);
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ struct EndWords {
 using WordsOfHandler = std::array<void const*, 3>;
 
 void refuse_words(WordsOfHandler const& handler, unsigned blocks) {
-    detail::refuse_copied_ends("launch", handler.data(), sizeof(handler), blocks);
+    detail::refuse_copied_ends(handler.data(), sizeof(handler), blocks);
 }
 
 TEST(TakenOnceTest, copyOfAnEndIsRefusedWhereverItIs) {
@@ -76,13 +76,12 @@ TEST(TakenOnceTest, endThatAnEarlierLaunchHasHadIsToldOf) {
     auto const launch = [&] { refuse_words({&of.first, &of.second, nullptr}, 1); };
     EXPECT_EQ(told(launch), "");
     std::string const line = told([&] {
-        detail::EndsOfBlocks ends("PersistentKernel", detail::BlockNumbers::unknown);
+        detail::EndsOfBlocks ends(detail::BlockNumbers::unknown);
         WordsOfHandler const words{&of.first, &of.second, nullptr};
         ends.add(0, words.data(), sizeof(words));
         ends.add(0, words.data(), sizeof(words));
     });
-    EXPECT_NE(line.find("carillon: PersistentKernel: the end that Ring::device_handle gave at "),
-              std::string::npos)
+    EXPECT_NE(line.find("carillon: the end that Ring::device_handle gave at "), std::string::npos)
         << line;
     EXPECT_NE(line.find("an earlier launch has had it"), std::string::npos) << line;
     EXPECT_EQ(told(launch), "");
@@ -95,7 +94,7 @@ TEST(TakenOnceTest, endIsFoundWhereverAPackedHandlerHasIt) {
     std::array<void const*, 2> const words{&of.first, &of.second};
     std::array<unsigned char, sizeof(words) + 1> packed{};
     std::memcpy(packed.data() + 1, words.data(), sizeof(words));
-    EXPECT_THROW(detail::refuse_copied_ends("launch", packed.data(), packed.size(), 2), UsageError);
+    EXPECT_THROW(detail::refuse_copied_ends(packed.data(), packed.size(), 2), UsageError);
 }
 
 TEST(TakenOnceTest, eachPartOfAnEndCountsForItself) {
@@ -115,7 +114,7 @@ struct OwnedWords {
     std::uint64_t owner;
 
     void refuse(unsigned blocks, detail::BlockNumbers numbers = detail::BlockNumbers::known) const {
-        detail::refuse_copied_ends("launch", this, sizeof(*this), blocks, numbers);
+        detail::refuse_copied_ends(this, sizeof(*this), blocks, numbers);
     }
 };
 
@@ -131,7 +130,7 @@ TEST(TakenOnceTest, endHasOneOwnerThatIsOneOfTheBlocks) {
     words.refuse(3);
     EXPECT_THROW(words.refuse(2), UsageError);
     EXPECT_THROW(words.refuse(3, detail::BlockNumbers::unknown), UsageError);
-    detail::EndsOfBlocks ends("launch", detail::BlockNumbers::known);
+    detail::EndsOfBlocks ends(detail::BlockNumbers::known);
     EXPECT_THROW(ends.add(1, &words, sizeof(words)), UsageError);
     ends.add(2, &words, sizeof(words));
 }

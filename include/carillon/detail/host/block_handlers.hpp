@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/taken_once.hpp"
 #include "carillon/detail/kernel/handlers.hpp"
 #include "carillon/detail/kernel/messages.hpp"
@@ -32,26 +33,26 @@ struct BodyOfBlock {
     }
 };
 
-// Throws UsageError, in the name of `call`, for a shape that no device has, and ResidencyError for
+// Throws UsageError for a shape that no device has, and ResidencyError for
 // more blocks than this one could have beside its kernels. `lasting`: as LaunchShape has it.
-void require_launch(std::string_view call, Device const& device, unsigned blocks,
-                    unsigned threads = 1, unsigned lasting = 0);
+void require_launch(Device const& device, unsigned blocks, unsigned threads = 1,
+                    unsigned lasting = 0);
 
 // Of every block one, in memory of the device's, to be freed once the blocks have begun: while a
-// kernel lives no memory of its device is. Throws UsageError, in the name of `call`, for two blocks
+// kernel lives no memory of its device is. Throws UsageError for two blocks
 // with the same end; what Device::allocate throws, and what `make` throws.
 template <class Made, class Make>
-[[nodiscard]] Memory make_for_each_block(std::string_view call, Device const& device,
-                                         unsigned blocks, Make& make, BlockNumbers numbers) {
+[[nodiscard]] Memory make_for_each_block(Device const& device, unsigned blocks, Make& make,
+                                         BlockNumbers numbers) {
     static_assert(std::is_trivially_copyable_v<Made>,
                   "carillon: what is made for a block must be trivially copyable");
     static_assert(std::is_class_v<Made>,
                   "carillon: what is made for a block is a class with an operator(): a GPU cannot "
                   "call a function of the host's");
     Memory memory = device.allocate(blocks * sizeof(Made));
-    EndsOfBlocks ends(call, numbers);
+    EndsOfBlocks ends(numbers);
     for (unsigned block = 0; block < blocks; ++block) {
-        Made own = make(block);
+        Made own = in_callback([&] { return make(block); });
         ends.add(block, &own, sizeof(own));
         std::memcpy(static_cast<std::byte*>(memory.host_ptr()) + block * sizeof(own), &own,
                     sizeof(own));
@@ -74,30 +75,30 @@ class BlockHandlers {
                                             Source& source) {
         if constexpr (MakesHandlers<Source, Handler>) {
             auto const make = [&](unsigned block) {
-                Functor functor = functor_of(source(block), lanes_apart);
-                if (lanes_apart) refuse_copied_ends(owner, &functor, sizeof(functor), lanes);
+                Functor functor =
+                    functor_of(in_callback([&] { return source(block); }), lanes_apart);
+                if (lanes_apart) refuse_copied_ends(&functor, sizeof(functor), lanes);
                 return functor;
             };
-            require_launch(owner, device, blocks);
+            require_launch(device, blocks);
             return BlockHandlers(
-                make_for_each_block<Functor>(owner, device, blocks, make, BlockNumbers::unknown));
+                make_for_each_block<Functor>(device, blocks, make, BlockNumbers::unknown));
         } else {
             Functor const functor = functor_of(source, lanes_apart);
-            refuse_copied_ends(owner, &functor, sizeof(functor), lanes_apart ? lanes : blocks);
+            refuse_copied_ends(&functor, sizeof(functor), lanes_apart ? lanes : blocks);
             return BlockHandlers(functor);
         }
     }
     [[nodiscard]] Handlers<Functor> const& view() const { return view_; }
 
    private:
-    static constexpr char const* owner = "PersistentKernel";
     static constexpr unsigned lanes = 0;  // as refuse_copied_ends has it
 
     static Functor functor_of(Handler const& handler, bool lanes_apart) {
         if (HasShared<Handler> && lanes_apart) {
-            throw UsageError(owner,
-                             "the lanes of a warp serve apart with a stripe of over 1: a "
-                             "handler's Shared is for the threads that run it together");
+            throw UsageError(
+                "the lanes of a warp serve apart with a stripe of over 1: a "
+                "handler's Shared is for the threads that run it together");
         }
         return Functor(handler);
     }

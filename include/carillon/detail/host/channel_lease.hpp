@@ -3,7 +3,6 @@
 
 #include <functional>
 #include <memory>
-#include <string_view>
 #include <utility>
 
 #include "carillon/detail/access/host_mapped.hpp"
@@ -45,13 +44,15 @@ class LentBy {
     [[nodiscard]] bool another() const { return lease_ != nullptr; }
     // Where it was lent throws OwnerGoneError if the owner has ended, and StoppedError if the owner
     // has destroyed it. One look at a word of this process.
-    void require_there(std::string_view call) const {
+    void require_there() const {
         if (lease_ == nullptr || lease_->state_word() == KernelState::running) [[likely]]
             return;
-        lease_->require_open(call);
+        lease_->require_open();
     }
+    CARILLON_WITH_CALL_CONST(require_there)
+    CARILLON_WITH_CALL_CONST(require_own_end)
     // Throws UsageError where it was lent: the device's end is its owner's to give out.
-    void require_own_end(std::string_view call) const;
+    void require_own_end() const;
 
    private:
     std::shared_ptr<ChannelLease> lease_;

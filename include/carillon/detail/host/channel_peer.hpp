@@ -2,8 +2,8 @@
 #pragma once
 
 #include <atomic>
-#include <string_view>
 
+#include "carillon/detail/host/named_checks.hpp"
 #include "carillon/kernel_options.hpp"
 
 namespace carillon::detail {
@@ -22,9 +22,16 @@ class ChannelPeer {
         return state == KernelState::running || state == KernelState::draining;
     }
     // Throws StoppedError when no request is taken any more, and what ended the kernel.
-    virtual void require_open(std::string_view call) const = 0;
+    virtual void require_open() const { require_open({}); }
+    virtual void require_open(
+        std::string_view call) const {  // CARILLON_WITH_CALL: one overrides this
+        named(call, [&] { require_open(); });
+    }
     // Throws StoppedError, or what ended it, when the kernel has ended. Called from long waits.
-    virtual void require_alive(std::string_view call) = 0;
+    virtual void require_alive() { require_alive({}); }
+    virtual void require_alive(std::string_view call) {  // CARILLON_WITH_CALL: as require_open()
+        named(call, [&] { require_alive(); });
+    }
 
    protected:
     [[nodiscard]] std::atomic<KernelState>& own_state() { return line_.state; }

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <string_view>
 #include <utility>
 
 #include "carillon/channel_memory.hpp"
@@ -30,8 +29,7 @@
 
 namespace carillon::detail {
 
-// Neither copied nor moved. Of its calls `call` is what the user called, for errors. Near and Far:
-// how it touches the replies, and the requests.
+// Neither copied nor moved. Near and Far: how it touches the replies, and the requests.
 template <class Request, class Reply, class Near = HostCached, class Far = HostMapped>
 class alignas(64) ChannelTransport {
    public:
@@ -47,7 +45,7 @@ class alignas(64) ChannelTransport {
         : wait_(wait),
           kernel_state_(peer ? &peer->state_word() : nullptr),
           ends_(make_ends(device,
-                          *checked_memory("Channel", device, memory, index,
+                          *checked_memory(device, memory, index,
                                           ChannelShape::of<Request, Reply>(0), peer != nullptr),
                           index, doorbell)),
           memory_(std::move(memory)),
@@ -86,37 +84,35 @@ class alignas(64) ChannelTransport {
     ChannelTransport(ChannelTransport const&) = delete;
     ChannelTransport& operator=(ChannelTransport const&) = delete;
 
-    [[nodiscard]] DeviceChannel<Request, Reply> device_handle(std::string_view call,
-                                                              CodeLocation const& where) const {
-        if (memory_ == nullptr) throw UsageError(call, "the kernel is another process's");
+    [[nodiscard]] DeviceChannel<Request, Reply> device_handle(CodeLocation const& where) const {
+        if (memory_ == nullptr) throw UsageError("the kernel is another process's");
         if (peer_ != nullptr) {
-            throw UsageError(call,
-                             "a block of the PersistentKernel has this end: one of a Channel that "
-                             "you make is for a kernel that you write");
+            throw UsageError(
+                "a block of the PersistentKernel has this end: one of a Channel that "
+                "you make is for a kernel that you write");
         }
         ChannelView const device = memory_->device_view().channel(index_);
-        taken_.take(call, where, {device.requests.base, device.requests.credit},
+        taken_.take("Client::device_handle", where, {device.requests.base, device.requests.credit},
                     {device.replies.base, device.replies.credit});
         return {device.requests, device.replies};
     }
 
-    void require_own(std::string_view call) const { mark_.require_own(call); }
-    void require_alive(std::string_view call) const {
-        if (kernel_state_ != nullptr) peer_->require_alive(call);
+    void require_own() const { mark_.require_own(); }
+    void require_alive() const {
+        if (kernel_state_ != nullptr) peer_->require_alive();
     }
     [[nodiscard]] bool answers() const { return kernel_state_ == nullptr || peer_->answers(); }
-    [[nodiscard]] HostWait const& wait_style(std::string_view /*call*/) const { return wait_; }
+    [[nodiscard]] HostWait const& wait_style() const { return wait_; }
 
     // Throws as require_open(); nothing was sent then.
-    [[nodiscard]] std::optional<Sent> try_send(std::string_view call, Request const& request,
-                                               OutOfLine data) {
-        return ends_.try_submit(request, data, [&] { require_open(call); });
+    [[nodiscard]] std::optional<Sent> try_send(Request const& request, OutOfLine data) {
+        return ends_.try_submit(request, data, [&] { require_open(); });
     }
     // The same for the first ones of `count` requests; returns how many. The first has number
     // next().
-    [[nodiscard]] std::size_t try_send_n(std::string_view call, Request const* requests,
-                                         std::size_t count, OutOfLine data) {
-        return ends_.try_submit_n(requests, count, data, [&] { require_open(call); });
+    [[nodiscard]] std::size_t try_send_n(Request const* requests, std::size_t count,
+                                         OutOfLine data) {
+        return ends_.try_submit_n(requests, count, data, [&] { require_open(); });
     }
     [[nodiscard]] Sent next() const { return ends_.next(); }
     [[nodiscard]] bool try_take(Sent number, Packed<Reply>& reply) {
@@ -124,7 +120,7 @@ class alignas(64) ChannelTransport {
     }
     void give_up(Sent number) { ends_.abandon(number); }
     [[nodiscard]] Line const* awaited() const { return ends_.awaited(); }
-    void warm(std::string_view /*call*/) {
+    void warm() {
         if (kernel_state_ != nullptr) cpu::prefetch(kernel_state_);
         ends_.warm();
     }
@@ -133,17 +129,16 @@ class alignas(64) ChannelTransport {
     [[nodiscard]] static std::uint64_t number_of(Sent number) { return number; }
     [[nodiscard]] static std::uint32_t slot_of(Sent /*number*/) { return 0; }
     // Throws UsageError when no reply is outstanding for such a ticket.
-    [[nodiscard]] Sent find(std::string_view call, std::uint64_t number, std::uint32_t /*slot*/) {
-        ends_.require_valid(call, number);
+    [[nodiscard]] Sent find(std::uint64_t number, std::uint32_t /*slot*/) {
+        ends_.require_valid(number);
         return number;
     }
-    [[noreturn]] void throw_not_sent(std::string_view call) const {
-        detail::throw_not_sent(call, NoRoom::channel, capacity(), ends_.untaken());
+    [[noreturn]] void throw_not_sent() const {
+        detail::throw_not_sent(NoRoom::channel, capacity(), ends_.untaken());
     }
 
-    [[noreturn]] void throw_not_all_sent(std::string_view call, std::size_t sent,
-                                         std::size_t all) const {
-        detail::throw_not_all_sent(call, sent, all, capacity(), ends_.untaken());
+    [[noreturn]] void throw_not_all_sent(std::size_t sent, std::size_t all) const {
+        detail::throw_not_all_sent(sent, all, capacity(), ends_.untaken());
     }
 
     // From any thread.
@@ -155,11 +150,11 @@ class alignas(64) ChannelTransport {
     }
 
    private:
-    void require_open(std::string_view call) const {
+    void require_open() const {
         // Relaxed: what is not `running` leads to what the mutex of the kernel orders.
         if (kernel_state_ != nullptr &&
             kernel_state_->load(std::memory_order_relaxed) != KernelState::running) [[unlikely]]
-            peer_->require_open(call);
+            peer_->require_open();
     }
 
     using Ends = HostChannel<Request, Reply, Near, Far>;

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What rings and channels cannot be made of, or be given, is refused in the name of the user's
-// call.
+// What rings and channels cannot be made of, or be given. Each throws UsageError.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string_view>
 
 #include "carillon/channel_memory.hpp"
+#include "carillon/detail/host/named_checks.hpp"
 #include "carillon/detail/wire/line.hpp"
 #include "carillon/device.hpp"
 #include "carillon/error.hpp"
@@ -17,21 +16,21 @@
 namespace carillon::detail {
 
 // Throws UsageError unless `capacity` is a power of two from 2 to 2^20.
-void check_capacity(char const* call, std::uint32_t capacity);
+void check_capacity(std::uint32_t capacity);
 // The same for the number of a first message, from 1 to 2^63: none is 0, and none comes after the
 // last.
-void check_first(char const* call, Sequence first);
+void check_first(Sequence first);
 
 // What an object that is lent to other processes cannot be made of: check_capacity, check_first,
 // and readers that are not 1 to 1024.
-void check_shared(char const* call, std::uint32_t capacity, unsigned readers, Sequence first);
+void check_shared(std::uint32_t capacity, unsigned readers, Sequence first);
 // Throws UsageError unless a chunk can have so many bytes.
-void check_chunk_bytes(char const* call, std::size_t bytes);
+void check_chunk_bytes(std::size_t bytes);
 
-// `memory`. Throws UsageError, in the name of `call`, for none, for that of another device, and
+// `memory`. Throws UsageError for none, for that of another device, and
 // where it has no channel `index` or no room for messages of `shape`, whose capacity is not looked
 // at; and, unless it is `for_its_kernel`, for that of a PersistentKernel.
-[[nodiscard]] std::shared_ptr<ChannelMemory> checked_memory(char const* call, Device const& device,
+[[nodiscard]] std::shared_ptr<ChannelMemory> checked_memory(Device const& device,
                                                             std::shared_ptr<ChannelMemory> memory,
                                                             unsigned index,
                                                             ChannelShape const& shape,
@@ -39,10 +38,17 @@ void check_chunk_bytes(char const* call, std::size_t bytes);
 
 // Throws UsageError for messages at a null pointer, unless there are none.
 template <class T>
-void require_messages(std::string_view call, std::span<T> messages) {
+void require_messages(std::span<T> messages) {
     if (messages.data() != nullptr || messages.empty()) [[likely]]
         return;
-    throw UsageError(call, "the messages are at a null pointer");
+    throw UsageError("the messages are at a null pointer");
 }
+
+CARILLON_WITH_CALL(check_capacity)
+CARILLON_WITH_CALL(check_first)
+CARILLON_WITH_CALL(check_shared)
+CARILLON_WITH_CALL(check_chunk_bytes)
+CARILLON_WITH_CALL(checked_memory)
+CARILLON_WITH_CALL(require_messages)
 
 }  // namespace carillon::detail

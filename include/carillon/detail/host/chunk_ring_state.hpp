@@ -6,12 +6,12 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string_view>
 
 #include "carillon/arena.hpp"
 #include "carillon/detail/access/host_cached.hpp"
 #include "carillon/detail/access/host_mapped.hpp"
 #include "carillon/detail/host/channel_lease.hpp"
+#include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/process_mark.hpp"
 #include "carillon/detail/host/taken_once.hpp"
 #include "carillon/detail/protocol/chunk_ring.hpp"
@@ -33,28 +33,30 @@ class ChunkRingState {
     ChunkRingState(LeasedEnd<ChunkRingView> const& lent, std::size_t chunk_bytes);
 
     [[nodiscard]] ChunkRingView device_view() const { return device_; }
-    // The device's end is.
-    void take(std::string_view call, CodeLocation const& where) {
-        lent_by_.require_own_end(call);
-        taken_.take(call, where, {device_.ring.base, device_.ring.credit});
+    // The door of `giver`, which gives the device's end.
+    void take(std::string_view giver, CodeLocation const& where) {
+        in_call(giver, [&] {
+            lent_by_.require_own_end();
+            taken_.take(giver, where, {device_.ring.base, device_.ring.credit});
+        });
     }
     [[nodiscard]] ProcessMark const& mark() const { return mark_; }
     [[nodiscard]] std::uint32_t chunks() const { return chunks_; }
     [[nodiscard]] std::size_t chunk_bytes() const { return chunk_bytes_; }
     [[nodiscard]] ChunkProducer<HostMapped, HostCached>& producer() { return *producer_; }
     // Throws as LentBy::require_there().
-    void require_there(std::string_view call) const { lent_by_.require_there(call); }
+    void require_there() const { lent_by_.require_there(); }
     // Both return a chunk's number. Where none is free, try_claim() returns 0 and claim() throws
     // TimeoutError after `timeout`.
     [[nodiscard]] Sequence try_claim() {
-        require_there("ChunkRing::claim");
+        require_there();
         return producer_->try_claim();
     }
     [[nodiscard]] Sequence claim(std::chrono::nanoseconds timeout);
 
     void fill(Sequence sequence, std::size_t offset, std::span<std::byte const> from) const;
     // Throws UsageError when a chunk does not have so many bytes.
-    void require(char const* call, std::size_t offset, std::size_t size) const;
+    void require(std::size_t offset, std::size_t size) const;
 
    private:
     ProcessMark mark_;

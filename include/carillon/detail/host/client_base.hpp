@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string_view>
 #include <utility>
 
 #include "carillon/commands.hpp"
@@ -34,10 +33,8 @@ namespace carillon::detail {
 
 // Throws what a status that is not `answered` means: HandlerError, or UsageError for a command that
 // the kernel does not know. `command`: the mangled name of its type.
-[[noreturn]] void throw_status(std::string_view call, std::uint32_t status, std::uint32_t code,
-                               char const* command);
+[[noreturn]] void throw_status(std::uint32_t status, std::uint32_t code, char const* command);
 
-// Of all of these `call` is what the user called, for errors.
 template <class Messages, class Transport>
 class ClientBase {
    public:
@@ -64,15 +61,14 @@ class ClientBase {
 
     // One round trip.
     [[gnu::noinline, gnu::hot, gnu::flatten]] static Reply exchange(ClientBase& client,
-                                                                    std::string_view call,
                                                                     Request const& request,
                                                                     Timeout timeout,
                                                                     OutOfLine data) {
-        auto sent = send_if_room(client, call, request, data);
+        auto sent = send_if_room(client, request, data);
         if (!sent) [[unlikely]]
-            sent = client.send_late(call, request, timeout, data);
+            sent = client.send_late(request, timeout, data);
         try {
-            return client.await(call, *sent, timeout);
+            return client.await(*sent, timeout);
         } catch (...) {
             client.transport_.give_up(*sent);
             throw;
@@ -81,9 +77,8 @@ class ClientBase {
 
     // Sends if there is room.
     [[gnu::noinline, gnu::hot, gnu::flatten]] static std::optional<Sent> send_if_room(
-        ClientBase& client, std::string_view call, Request const& request, OutOfLine data) {
-        client.transport_.require_own(call);
-        return client.transport_.try_send(call, request, data);
+        ClientBase& client, Request const& request, OutOfLine data) {
+        return client.transport_.try_send(request, data);
     }
 
     // Takes a reply if it has come.
@@ -94,17 +89,16 @@ class ClientBase {
     }
 
     // The same. Throws what ended the kernel where the reply cannot come any more.
-    [[nodiscard]] bool take_now(std::string_view call, Sent const& sent, Packed<Reply>& reply) {
-        return take_if_come(*this, sent, reply) || take_at_end(call, sent, reply);
+    [[nodiscard]] bool take_now(Sent const& sent, Packed<Reply>& reply) {
+        return take_if_come(*this, sent, reply) || take_at_end(sent, reply);
     }
     // What has come beside the end, where that is known.
-    [[nodiscard]] bool take_at_end(std::string_view call, Sent const& sent, Packed<Reply>& reply) {
-        return !transport_.answers() && take_last(call, sent, reply);
+    [[nodiscard]] bool take_at_end(Sent const& sent, Packed<Reply>& reply) {
+        return !transport_.answers() && take_last(sent, reply);
     }
-    [[gnu::noinline, gnu::cold]] bool take_last(std::string_view call, Sent const& sent,
-                                                Packed<Reply>& reply) {
+    [[gnu::noinline, gnu::cold]] bool take_last(Sent const& sent, Packed<Reply>& reply) {
         try {
-            transport_.require_alive(call);
+            transport_.require_alive();
         } catch (...) {
             if (take_if_come(*this, sent, reply)) return true;
             throw;
@@ -113,13 +107,12 @@ class ClientBase {
     }
 
     // All that exchange() does but for sending, and taking.
-    void warm_up(std::string_view call) {
-        transport_.require_own(call);
+    void warm_up() {
         cpu::prefetch_code(&exchange, 16);  // lines of each, as GCC compiles it
         cpu::prefetch_code(&send_if_room, 16);
         cpu::prefetch_code(&take_if_come, 8);
-        transport_.warm(call);
-        transport_.wait_style(call).warm();
+        transport_.warm();
+        transport_.wait_style().warm();
     }
 
     [[nodiscard]] Ticket ticket(Sent const& sent) const {
@@ -127,57 +120,49 @@ class ClientBase {
     }
 
     // What a ticket of this client names.
-    [[nodiscard]] Sent valid(std::string_view call, Ticket const& ticket) {
-        transport_.require_own(call);
+    [[nodiscard]] Sent valid(Ticket const& ticket) {
         if (ticket.issuer() != issuer_) [[unlikely]]
-            throw UsageError(call, "the ticket is another client's");
-        return transport_.find(call, ticket.number(), ticket.slot());
+            throw UsageError("the ticket is another client's");
+        return transport_.find(ticket.number(), ticket.slot());
     }
 
-    [[nodiscard]] Sent send(std::string_view call, Request const& request, Timeout timeout,
-                            OutOfLine data) {
-        auto const sent = send_if_room(*this, call, request, data);
-        return sent ? *sent : send_late(call, request, timeout, data);
+    [[nodiscard]] Sent send(Request const& request, Timeout timeout, OutOfLine data) {
+        auto const sent = send_if_room(*this, request, data);
+        return sent ? *sent : send_late(request, timeout, data);
     }
 
     // Waits for room; `timeout` gets what is left of it.
-    [[gnu::noinline, gnu::cold]] Sent send_late(std::string_view call, Request const& request,
-                                                Timeout& timeout, OutOfLine data) {
+    [[gnu::noinline, gnu::cold]] Sent send_late(Request const& request, Timeout& timeout,
+                                                OutOfLine data) {
         Deadline const deadline(timeout);
         std::optional<Sent> sent;
-        auto const poll = [&] {
-            return (sent = send_if_room(*this, call, request, data)).has_value();
-        };
-        if (!wait_for(poll, nothing_watched, timeout, call)) transport_.throw_not_sent(call);
+        auto const poll = [&] { return (sent = send_if_room(*this, request, data)).has_value(); };
+        if (!wait_for(poll, nothing_watched, timeout)) transport_.throw_not_sent();
         timeout = deadline.left();
         return *sent;
     }
 
     // Those that there is room for.
-    [[nodiscard]] Tickets send_n(std::string_view call, std::span<Request const> requests,
-                                 OutOfLine data) {
-        transport_.require_own(call);
+    [[nodiscard]] Tickets send_n(std::span<Request const> requests, OutOfLine data) {
         Sent const first = transport_.next();
-        return {issuer_, first,
-                transport_.try_send_n(call, requests.data(), requests.size(), data)};
+        return {issuer_, first, transport_.try_send_n(requests.data(), requests.size(), data)};
     }
 
-    [[nodiscard]] Reply await(std::string_view call, Sent const& sent, Timeout timeout) {
+    [[nodiscard]] Reply await(Sent const& sent, Timeout timeout) {
         Packed<Reply> reply;
         auto const watched = [&] { return transport_.awaited(); };
         auto const taken = [&] { return take_if_come(*this, sent, reply); };
-        if (!wait_for(taken, watched, timeout, call)) throw_no_reply(call);
+        if (!wait_for(taken, watched, timeout)) throw_no_reply();
         return unpack<Reply>(reply);
     }
 
     // Those that have come; their tickets leave `tickets`. Throws as take_now() where none has.
-    std::size_t receive_n(std::string_view call, Tickets& tickets, std::span<Reply> replies) {
+    std::size_t receive_n(Tickets& tickets, std::span<Reply> replies) {
         std::size_t taken = 0;
         Packed<Reply> reply;
         while (taken < replies.size() && !tickets.empty()) {
-            auto const sent = valid(call, tickets[0]);
-            if (!transport_.try_take(sent, reply) &&
-                (taken != 0 || !take_at_end(call, sent, reply))) {
+            auto const sent = valid(tickets[0]);
+            if (!transport_.try_take(sent, reply) && (taken != 0 || !take_at_end(sent, reply))) {
                 break;
             }
             replies[taken++] = unpack<Reply>(reply);
@@ -187,17 +172,17 @@ class ClientBase {
     }
 
     template <class Poll, class Watched>
-    bool wait_for(Poll&& poll, Watched&& watched, Timeout timeout, std::string_view call) {
-        return transport_.wait_style(call).until(poll, watched, timeout,
-                                                 [&] { transport_.require_alive(call); });
+    bool wait_for(Poll&& poll, Watched&& watched, Timeout timeout) {
+        return transport_.wait_style().until(poll, watched, timeout,
+                                             [&] { transport_.require_alive(); });
     }
     // What a credit, or a reply that was given up, comes in.
     static void const* nothing_watched() { return nullptr; }
 
     template <class Command>
-    [[nodiscard]] static auto reply_to(std::string_view call, Reply const& reply) {
+    [[nodiscard]] static auto reply_to(Reply const& reply) {
         if (reply.kind != static_cast<std::uint32_t>(ReplyStatus::answered)) [[unlikely]]
-            throw_status(call, reply.kind, reply.word[0], mangled_name<Command>());
+            throw_status(reply.kind, reply.word[0], mangled_name<Command>());
         return read_packet<typename Messages::template ReplyTo<Command>>(reply);
     }
 

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string_view>
 #include <vector>
 
 #include "carillon/detail/protocol/announce.hpp"
@@ -96,11 +95,11 @@ class HostChannel {
         }
     }
 
-    // Throws UsageError, in the name of `call`, when no reply is outstanding to `number`.
-    void require_valid(std::string_view call, Sequence number) {
+    // Throws UsageError when no reply is outstanding to `number`.
+    void require_valid(Sequence number) {
         if (is_outstanding(number)) [[likely]]
             return;
-        throw UsageError(call, "no reply is outstanding for this ticket");
+        throw UsageError("no reply is outstanding for this ticket");
     }
 
     // Does what try_submit() and try_take() do but for sending and taking.

@@ -94,8 +94,10 @@ class KernelSupervisor final : public ChannelPeer {
     // Which of its two pages for doorbells a block that has started watches.
     [[nodiscard]] unsigned doorbell_page(unsigned block) const;
 
-    void require_open(std::string_view call) const override;
-    void require_alive(std::string_view call) override;
+    using ChannelPeer::require_alive;  // CARILLON_WITH_CALL
+    using ChannelPeer::require_open;   // CARILLON_WITH_CALL
+    void require_open() const override;
+    void require_alive() override;
 
    private:
     using Clock = std::chrono::steady_clock;

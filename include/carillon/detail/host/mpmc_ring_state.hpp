@@ -78,14 +78,14 @@ struct MpmcRingState {
 
     // A record for the calling thread; that of one that died, if there is no other. Throws
     // UsageError when all are in use, which `which` says.
-    [[nodiscard]] unsigned enter(std::string_view call, std::string_view which);
+    [[nodiscard]] unsigned enter(std::string_view which);
     unsigned recover() { return registry.recover(memory.host_view(), far, HostCached(), bury); }
     void give_up(unsigned producer) const noexcept {
         registry.give_up(producer, memory.host_view(), far);
     }
 
     // The same for a consumer.
-    [[nodiscard]] unsigned enter_consumer(std::string_view call, ConsumerRecord& record);
+    [[nodiscard]] unsigned enter_consumer(ConsumerRecord& record);
     // Leaves to other consumers what those whose threads have died held; returns how many had died.
     unsigned recover_consumers();
 
@@ -94,15 +94,15 @@ struct MpmcRingState {
 };
 
 // `what`: the end that its thread has made.
-[[noreturn]] void throw_maker_ended(std::string_view call, std::string_view what);
+[[noreturn]] void throw_maker_ended(std::string_view what);
 
-// Makes a producer of what has a ring; `call` and `which` are for errors.
+// Makes a producer of what has a ring; `which` is for errors.
 struct MpmcProducerAccess {
     template <class T>
     [[nodiscard]] static HostMpmcProducer<T> make(
-        std::shared_ptr<MpmcRingState> state, std::string_view call = "MpmcRing::producer",
+        std::shared_ptr<MpmcRingState> state,
         std::string_view which = "producers of the ring are in use (MpmcRingOptions::producers)") {
-        return {std::move(state), call, which};
+        return {std::move(state), which};
     }
 };
 

@@ -4,8 +4,7 @@
 // call; what the callers would get without it is wrong replies and lost messages, silently.
 #pragma once
 
-#include <string_view>
-
+#include "carillon/detail/host/named_checks.hpp"
 #include "carillon/detail/wire/language.hpp"
 
 // 1: calls are looked at, 0: nothing of it is compiled. Objects are laid out alike either way, so
@@ -22,10 +21,9 @@
 namespace carillon::detail {
 
 // Writes down that this thread is in a call of `end`, and returns true; or false if there is no
-// room to write it down. Throws UsageError, in the name of `call`, when a thread, this one or
-// another, is in one already. It orders nothing between threads: a thread sanitizer sees what it
-// would see without.
-[[nodiscard]] bool enter_call(void const* end, std::string_view call);
+// room to write it down. Throws UsageError when a thread, this one or another, is in one already.
+// It orders nothing between threads: a thread sanitizer sees what it would see without.
+[[nodiscard]] bool enter_call(void const* end);
 void leave_call(void const* end) noexcept;
 
 // A call of `end` by the program, from its construction to its destruction. The library makes none
@@ -33,8 +31,9 @@ void leave_call(void const* end) noexcept;
 template <bool checked = CARILLON_CHECK_THREADS != 0>
 class OneThreadCall {
    public:
-    OneThreadCall(void const* end, std::string_view call)
-        : entered_(enter_call(end, call) ? end : nullptr) {}
+    explicit OneThreadCall(void const* end) : entered_(enter_call(end) ? end : nullptr) {}
+    OneThreadCall(void const* end, std::string_view call)  // CARILLON_WITH_CALL
+        : entered_(named(call, [&] { return enter_call(end); }) ? end : nullptr) {}
     OneThreadCall(OneThreadCall const&) = delete;
     OneThreadCall& operator=(OneThreadCall const&) = delete;
     ~OneThreadCall() {
@@ -48,7 +47,8 @@ class OneThreadCall {
 template <>
 class OneThreadCall<false> {
    public:
-    OneThreadCall(void const* /*end*/, std::string_view /*call*/) {}
+    explicit OneThreadCall(void const* /*end*/) {}
+    OneThreadCall(void const* /*end*/, std::string_view /*call*/) {}  // CARILLON_WITH_CALL
 };
 
 }  // namespace carillon::detail

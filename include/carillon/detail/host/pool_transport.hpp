@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -26,7 +25,7 @@
 
 namespace carillon::detail {
 
-// Moved, not assigned. Of its calls `call` is what the user called, for errors.
+// Moved, not assigned.
 template <class Request, class Reply>
 class PoolTransport {
     // A reply that is outstanding, or room for one.
@@ -44,8 +43,7 @@ class PoolTransport {
     explicit PoolTransport(std::shared_ptr<PoolState> state)
         : state_(std::move(state)),
           producer_(MpmcProducerAccess::make<AddressedRequest<Request>>(
-              owned(state_, "PersistentKernel::client").ring(), "PersistentKernel::client",
-              "clients of the kernel are in use (Pool::clients)")),
+              owned(state_).ring(), "clients of the kernel are in use (Pool::clients)")),
           record_(&state_->record(producer_.index())) {
         std::uint32_t const replies = state_->replies();
         slots_.reserve(replies);
@@ -64,28 +62,25 @@ class PoolTransport {
     PoolTransport& operator=(PoolTransport const&) = delete;
     ~PoolTransport() = default;
 
-    void require_own(std::string_view call) const { mark_.require_own(call); }
+    void require_own() const { mark_.require_own(); }
     // Meanwhile, what clients that died had is given up.
-    void require_alive(std::string_view call) const {
-        require_place(call);
-        state_->kernel().require_alive(call);
+    void require_alive() const {
+        require_place();
+        state_->kernel().require_alive();
         state_->recover();
     }
     [[nodiscard]] bool answers() const {
         return producer_.has_place() && state_->kernel().answers();
     }
-    [[nodiscard]] HostWait const& wait_style(std::string_view call) const {
-        return owned(state_, call).wait();
-    }
+    [[nodiscard]] HostWait const& wait_style() const { return owned(state_).wait(); }
 
     // Throws StoppedError when the kernel takes no more requests; nothing was sent then.
-    [[nodiscard]] std::optional<Sent> try_send(std::string_view call, Request const& request,
-                                               OutOfLine data) {
-        KernelSupervisor const& kernel = owned(state_, call).kernel();
-        require_place(call);
+    [[nodiscard]] std::optional<Sent> try_send(Request const& request, OutOfLine data) {
+        KernelSupervisor const& kernel = owned(state_).kernel();
+        require_place();
         full_ = NoRoom::client;
         if (!claim()) {
-            kernel.require_open(call);
+            kernel.require_open();
             return {};
         }
         Slot& slot = slots_[free_.back()];
@@ -95,7 +90,7 @@ class PoolTransport {
         if (!sent) slot.claim.take_back();  // whoever buries this client is not to see it as sent
         record_->sends_at.store(0, std::memory_order_relaxed);
         if (!open) [[unlikely]]
-            kernel.require_open(call);
+            kernel.require_open();
         if (!sent) {
             full_ = NoRoom::pool;
             return {};
@@ -124,8 +119,8 @@ class PoolTransport {
     [[nodiscard]] static Line const* awaited() { return nullptr; }
 
     // Looks at what the next request will claim; its places for replies are the last of free_.
-    void warm(std::string_view call) {
-        cpu::prefetch(&owned(state_, call).kernel().state_word());
+    void warm() {
+        cpu::prefetch(&owned(state_).kernel().state_word());
         cpu::prefetch(record_);
         if (!free_.empty()) slots_[free_.back()].claim.warm();
         producer_.warm();
@@ -135,16 +130,16 @@ class PoolTransport {
     [[nodiscard]] static std::uint64_t number_of(Sent slot) { return slot->awaited; }
     [[nodiscard]] std::uint32_t slot_of(Sent slot) const { return index_of(*slot); }
     // Throws UsageError when no reply is outstanding for such a ticket.
-    [[nodiscard]] Sent find(std::string_view call, std::uint64_t number, std::uint32_t index) {
+    [[nodiscard]] Sent find(std::uint64_t number, std::uint32_t index) {
         if (index < slots_.size()) {
             Slot& slot = slots_[index];
             if (slot.awaited == number && slot.awaited != 0) return &slot;
         }
-        throw UsageError(call, "no reply is outstanding for this ticket");
+        throw UsageError("no reply is outstanding for this ticket");
     }
-    [[noreturn]] void throw_not_sent(std::string_view call) const {
+    [[noreturn]] void throw_not_sent() const {
         bool const own = full_ == NoRoom::client;
-        detail::throw_not_sent(call, full_, own ? state_->replies() : state_->capacity());
+        detail::throw_not_sent(full_, own ? state_->replies() : state_->capacity());
     }
 
    private:
@@ -152,9 +147,9 @@ class PoolTransport {
         return static_cast<std::uint32_t>(&slot - slots_.data());
     }
 
-    void require_place(std::string_view call) const {
+    void require_place() const {
         if (!producer_.has_place()) [[unlikely]]
-            throw_maker_ended(call, "client");
+            throw_maker_ended("client");
     }
 
     // Q1, pairs with Q2: the claim, a locked instruction, comes before the look.

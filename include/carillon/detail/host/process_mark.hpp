@@ -5,8 +5,8 @@
 
 #include <atomic>
 #include <memory>
-#include <string_view>
 
+#include "carillon/detail/host/named_checks.hpp"
 #include "carillon/detail/wire/language.hpp"
 
 namespace carillon::detail {
@@ -19,7 +19,7 @@ struct alignas(64) ForkCount {
 };
 inline ForkCount forks;
 
-[[noreturn]] void throw_inherited(std::string_view call);
+[[noreturn]] void throw_inherited();
 
 // The process that made an object. One load and a comparison, since every message asks.
 class ProcessMark {
@@ -27,11 +27,12 @@ class ProcessMark {
     [[nodiscard]] bool inherited() const noexcept {
         return forks.count.load(std::memory_order_relaxed) != made_;
     }
-    // Throws ForkError, in the name of `call`, in a child of that process.
-    void require_own(std::string_view call) const {
+    // Throws ForkError in a child of that process.
+    void require_own() const {
         if (inherited()) [[unlikely]]
-            throw_inherited(call);
+            throw_inherited();
     }
+    CARILLON_WITH_CALL_CONST(require_own)
 
    private:
     unsigned made_ = forks.count.load(std::memory_order_relaxed);

@@ -31,9 +31,9 @@ class TakenOnce {
     TakenOnce& operator=(TakenOnce const&) = delete;
     ~TakenOnce();
 
-    // Throws UsageError, in the name of `call`, when the end was taken before, and names both
-    // takers. `other`: of an end that has two parts, each of which counts for itself.
-    void take(std::string_view call, CodeLocation const& taker, EndAddresses const& addresses,
+    // Throws UsageError when the end was taken before, and names both takers. `giver`: the call
+    // that gives it. `other`: of an end that has two parts, each of which counts for itself.
+    void take(std::string_view giver, CodeLocation const& taker, EndAddresses const& addresses,
               EndAddresses const& other = {});
 
    private:
@@ -48,21 +48,19 @@ enum class BlockNumbers : bool { unknown, known };
 // earlier launch has had. One thread at a time.
 class EndsOfBlocks {
    public:
-    // Its errors have the name of `call`.
-    EndsOfBlocks(std::string_view call, BlockNumbers numbers) : call_(call), numbers_(numbers) {}
+    explicit EndsOfBlocks(BlockNumbers numbers) : numbers_(numbers) {}
     // What block number `block` gets, of at most `size` bytes. Throws UsageError for an end that
     // another block has got, or that another block owns.
     void add(unsigned block, void const* bytes, std::size_t size);
 
    private:
-    std::string_view call_;
     BlockNumbers numbers_;
     std::map<void const*, unsigned> block_of_;
 };
 
 // The same of what `blocks` blocks get a copy of each, or, for 0, the lanes of one. Throws
-// UsageError, in the name of `call`, for such an end that none of the blocks owns.
-void refuse_copied_ends(std::string_view call, void const* bytes, std::size_t size, unsigned blocks,
+// UsageError for such an end that none of the blocks owns.
+void refuse_copied_ends(void const* bytes, std::size_t size, unsigned blocks,
                         BlockNumbers numbers = BlockNumbers::unknown);
 // The program has said that `block` owns the ends that are in there. Returns what tells such a copy
 // of them from others, and is to be beside them: `block`, and more in the upper half. Throws

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// The door of a public call: the one place that knows the call's name. Code behind a door throws
+// errors that have no name yet, and the door names them. A call of this library that another one
+// makes has its own door: the outermost door's name stays, since that is the user's call.
+#pragma once
+
+#include <exception>
+#include <string_view>
+
+#include "carillon/detail/host/one_thread.hpp"
+#include "carillon/detail/wire/language.hpp"
+
+namespace carillon::detail {
+
+// Names the error that is being handled (Error::name_call), and throws it on. A constructor's door
+// is `try : ... {} catch (...) { throw_named("Class"); }`.
+[[noreturn, gnu::cold]] void throw_named(std::string_view call);
+
+// Has the error that is being handled keep its name (Error::keep_call), and throws it on.
+[[noreturn, gnu::cold]] void throw_kept();
+
+// The error that is being handled, for whoever throws it to several threads: its name stays, since
+// they would write it at the same time.
+[[nodiscard]] std::exception_ptr kept_exception();
+
+// What `body` returns. Costs nothing until it throws.
+template <class Body>
+[[gnu::always_inline]] inline decltype(auto) in_call(std::string_view call, Body&& body) {
+    try {
+        return body();
+    } catch (...) {
+        throw_named(call);
+    }
+}
+
+// The same for a call in the process that `mark` says, a ProcessMark or what has its require_own().
+template <class Mark, class Body>
+[[gnu::always_inline]] inline decltype(auto) in_call(std::string_view call, Mark const& mark,
+                                                     Body&& body) {
+    try {
+        mark.require_own();
+        return body();
+    } catch (...) {
+        throw_named(call);
+    }
+}
+
+// The same for a call of `end`, which is for one thread at a time. Throws UsageError where a thread
+// is in a call of `end` already, in builds that check it.
+template <class Mark, class Body>
+[[gnu::always_inline]] inline decltype(auto) in_call(std::string_view call, void const* end,
+                                                     Mark const& mark, Body&& body) {
+    try {
+        OneThreadCall<> const one(end);
+        mark.require_own();
+        return body();
+    } catch (...) {
+        throw_named(call);
+    }
+}
+
+// What `use`, a function of the program's that a call gets, returns. An error of a call that it
+// makes keeps that call's name.
+template <class Use>
+[[gnu::always_inline]] inline decltype(auto) in_callback(Use&& use) {
+    try {
+        return use();
+    } catch (...) {
+        throw_kept();
+    }
+}
+
+}  // namespace carillon::detail
