@@ -8,8 +8,8 @@
 #include <cstddef>
 #include <memory>
 #include <span>
-#include <string_view>
 
+#include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/owned.hpp"
 #include "carillon/detail/host/reader_client.hpp"
 #include "carillon/device.hpp"
@@ -42,10 +42,12 @@ class DeviceReader {
     // Allocates and starts the kernel. Throws UsageError, ResidencyError, TimeoutError, CudaError,
     // and what Device::allocate throws.
     explicit DeviceReader(std::same_as<Device> auto const& device,
-                          DeviceReaderOptions const& options = {})
+                          DeviceReaderOptions const& options = {}) try
         : client_(std::make_unique<detail::ReaderClient>(device, options)) {
         // Of a template: nvcc is to compile the kernel only where there is a reader.
         client_->kernel().run(launch(device, client_->shape(), client_->body()));
+    } catch (...) {
+        detail::throw_named("DeviceReader");
     }
 
     // The bytes at an address of the device, of any alignment: what was there at some time during
@@ -55,33 +57,33 @@ class DeviceReader {
     // CudaError when it died.
     [[nodiscard]] std::span<std::byte const> read(void const* device_address, std::size_t size,
                                                   std::chrono::nanoseconds timeout) {
-        return client("DeviceReader::read").read(device_address, size, timeout);
+        return detail::in_call("DeviceReader::read", *this,
+                               [&] { return client_->read(device_address, size, timeout); });
     }
     // The same from byte `offset` on of `memory`. Throws UsageError for a range outside it,
     // and for memory of another device, too.
     [[nodiscard]] std::span<std::byte const> read(Memory const& memory, std::size_t offset,
                                                   std::size_t size,
                                                   std::chrono::nanoseconds timeout) {
-        return client("DeviceReader::read").read(memory, offset, size, timeout);
+        return detail::in_call("DeviceReader::read", *this,
+                               [&] { return client_->read(memory, offset, size, timeout); });
     }
 
     // Ends the kernel; every later read throws StoppedError. Throws TimeoutError if it has not
     // ended within `timeout`, CudaError if it had died. The destructor does the same.
     void stop(std::chrono::nanoseconds timeout = std::chrono::seconds(5)) {
-        client("DeviceReader::stop").kernel().stop(timeout);
+        detail::in_call("DeviceReader::stop", *this, [&] { client_->kernel().stop(timeout); });
     }
     // Whether the kernel is still there. Throws CudaError if it died.
     [[nodiscard]] bool running() const {
-        return client("DeviceReader::running").kernel().running();
+        return detail::in_call("DeviceReader::running", *this,
+                               [&] { return client_->kernel().running(); });
     }
+
+    // Throws UsageError where it was moved from, ForkError in a child that was forked.
+    void require_own() const { (void)detail::owned(client_).kernel().of_this_process(); }
 
    private:
-    [[nodiscard]] detail::ReaderClient& client(std::string_view call) const {
-        detail::ReaderClient& client = detail::owned(client_, call);
-        (void)client.kernel().of_this_process(call);
-        return client;
-    }
-
     std::unique_ptr<detail::ReaderClient> client_;
 };
 

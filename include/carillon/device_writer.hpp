@@ -8,9 +8,9 @@
 #include <cstddef>
 #include <memory>
 #include <span>
-#include <string_view>
 
 #include "carillon/client.hpp"
+#include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/owned.hpp"
 #include "carillon/detail/host/writer_client.hpp"
 #include "carillon/device.hpp"
@@ -53,10 +53,12 @@ class DeviceWriter {
     // Allocates and starts the kernel. Throws UsageError, ResidencyError, TimeoutError, CudaError,
     // and what Device::allocate_host throws.
     explicit DeviceWriter(std::same_as<Device> auto const& device,
-                          DeviceWriterOptions const& options = {})
+                          DeviceWriterOptions const& options = {}) try
         : client_(std::make_unique<detail::WriterClient>(device, options)) {
         // Of a template: nvcc is to compile the kernel only where there is a writer.
         client_->kernel().run(launch(device, client_->shape(), client_->body()));
+    } catch (...) {
+        detail::throw_named("DeviceWriter");
     }
 
     // Copies `from`, which may be any memory of the CPU's, to byte `offset` on of `to`, and waits
@@ -66,8 +68,8 @@ class DeviceWriter {
     // bytes any may be there then, and others may follow until a later call has waited for them.
     void write(Memory const& to, std::size_t offset, std::span<std::byte const> from,
                std::chrono::nanoseconds timeout) {
-        auto& client = this->client(write_call);
-        client.write(write_call, client.copy(write_call, to, offset, from), timeout);
+        detail::in_call("DeviceWriter::write", *this,
+                        [&] { client_->write(client_->copy(to, offset, from), timeout); });
     }
     // The same for page-locked memory, which the device fetches from where it lies: `size` bytes
     // from byte `from_offset` on of what Device::allocate_host gave, or of the caller's own that
@@ -75,20 +77,20 @@ class DeviceWriter {
     // TimeoutError the device may fetch from it until a later call has waited for that.
     void write(Memory const& to, std::size_t offset, Memory const& from, std::size_t from_offset,
                std::size_t size, std::chrono::nanoseconds timeout) {
-        auto& client = this->client(write_call);
-        client.write(write_call, client.copy(write_call, to, offset, from, from_offset, size),
-                     timeout);
+        detail::in_call("DeviceWriter::write", *this, [&] {
+            client_->write(client_->copy(to, offset, from, from_offset, size), timeout);
+        });
     }
     // Both for memory that is not a Memory: `to` is an address of the device, of any alignment, and
     // in the second `from` an address at which the device sees host memory that others have
     // page-locked and mapped (cuMemHostGetDevicePointer). A wrong one is a fault of the kernel.
     void write(void* to, std::span<std::byte const> from, std::chrono::nanoseconds timeout) {
-        auto& client = this->client(write_call);
-        client.write(write_call, client.copy(write_call, to, from), timeout);
+        detail::in_call("DeviceWriter::write", *this,
+                        [&] { client_->write(client_->copy(to, from), timeout); });
     }
     void write(void* to, void const* from, std::size_t size, std::chrono::nanoseconds timeout) {
-        auto& client = this->client(write_call);
-        client.write(write_call, client.copy(write_call, to, from, size), timeout);
+        detail::in_call("DeviceWriter::write", *this,
+                        [&] { client_->write(client_->copy(to, from, size), timeout); });
     }
 
     // The same from page-locked memory without waiting until it is there: only until the device has
@@ -98,35 +100,41 @@ class DeviceWriter {
     [[nodiscard]] Ticket submit(Memory const& to, std::size_t offset, Memory const& from,
                                 std::size_t from_offset, std::size_t size,
                                 std::chrono::nanoseconds timeout) {
-        auto& client = this->client(submit_call);
-        return client.submit(
-            submit_call, client.copy(submit_call, to, offset, from, from_offset, size), timeout);
+        return detail::in_call("DeviceWriter::submit", *this, [&] {
+            return client_->submit(client_->copy(to, offset, from, from_offset, size), timeout);
+        });
     }
     [[nodiscard]] Ticket submit(void* to, void const* from, std::size_t size,
                                 std::chrono::nanoseconds timeout) {
-        auto& client = this->client(submit_call);
-        return client.submit(submit_call, client.copy(submit_call, to, from, size), timeout);
+        return detail::in_call("DeviceWriter::submit", *this, [&] {
+            return client_->submit(client_->copy(to, from, size), timeout);
+        });
     }
     // Whether what was submitted is there, with all that was submitted before it. Any number of
     // times. Throws UsageError for a ticket of another writer, StoppedError.
     [[nodiscard]] bool try_wait(Ticket const& ticket) {
-        return client("DeviceWriter::try_wait").try_wait("DeviceWriter::try_wait", ticket);
+        return detail::in_call("DeviceWriter::try_wait", *this,
+                               [&] { return client_->try_wait(ticket); });
     }
     // Waits until it is. Throws TimeoutError, after which the ticket is still good, and what
     // write() throws.
     void wait(Ticket const& ticket, std::chrono::nanoseconds timeout) {
-        client("DeviceWriter::wait").wait("DeviceWriter::wait", ticket, timeout);
+        detail::in_call("DeviceWriter::wait", *this, [&] { client_->wait(ticket, timeout); });
     }
 
     // Ends the kernel; every later write throws StoppedError. Throws TimeoutError if it has not
     // ended within `timeout`, CudaError if it had died. The destructor does the same.
     void stop(std::chrono::nanoseconds timeout = std::chrono::seconds(5)) {
-        client("DeviceWriter::stop").kernel().stop(timeout);
+        detail::in_call("DeviceWriter::stop", *this, [&] { client_->kernel().stop(timeout); });
     }
     // Whether the kernel is still there. Throws CudaError if it died.
     [[nodiscard]] bool running() const {
-        return client("DeviceWriter::running").kernel().running();
+        return detail::in_call("DeviceWriter::running", *this,
+                               [&] { return client_->kernel().running(); });
     }
+
+    // Throws UsageError where it was moved from, ForkError in a child that was forked.
+    void require_own() const { (void)detail::owned(client_).kernel().of_this_process(); }
 
    private:
     friend void copy_to_device(Memory const& to, std::size_t offset,
@@ -135,15 +143,6 @@ class DeviceWriter {
     friend void copy_to_device(Memory const& to, std::size_t offset, Memory const& from,
                                std::size_t from_offset, std::size_t size, DeviceWriter& writer,
                                std::chrono::nanoseconds timeout);
-
-    static constexpr std::string_view write_call = "DeviceWriter::write";
-    static constexpr std::string_view submit_call = "DeviceWriter::submit";
-
-    [[nodiscard]] detail::WriterClient& client(std::string_view call) const {
-        detail::WriterClient& client = detail::owned(client_, call);
-        (void)client.kernel().of_this_process(call);
-        return client;
-    }
 
     std::unique_ptr<detail::WriterClient> client_;
 };
@@ -155,14 +154,17 @@ class DeviceWriter {
 // writer's kernel.
 inline void copy_to_device(Memory const& to, std::size_t offset, std::span<std::byte const> from,
                            DeviceWriter& writer, std::chrono::nanoseconds timeout) {
-    writer.client("copy_to_device").copy_to_device(to, offset, from, timeout);
+    detail::in_call("copy_to_device", writer,
+                    [&] { writer.client_->copy_to_device(to, offset, from, timeout); });
 }
 // The same from byte `from_offset` on of page-locked memory, registered memory among it, where the
 // writer is faster from fewer bytes on.
 inline void copy_to_device(Memory const& to, std::size_t offset, Memory const& from,
                            std::size_t from_offset, std::size_t size, DeviceWriter& writer,
                            std::chrono::nanoseconds timeout) {
-    writer.client("copy_to_device").copy_to_device(to, offset, from, from_offset, size, timeout);
+    detail::in_call("copy_to_device", writer, [&] {
+        writer.client_->copy_to_device(to, offset, from, from_offset, size, timeout);
+    });
 }
 
 }  // namespace CARILLON_TOOLCHAIN

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "carillon/detail/access/device.hpp"
+#include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/owned.hpp"
 #include "carillon/detail/host/process_mark.hpp"
 #include "carillon/detail/host/reply_memory.hpp"
@@ -73,10 +74,10 @@ class HostService {
     using Caller = HostCaller<Request, Reply>;              // what device_handle() gives
 
     // Throws UsageError for the options and without a function, and what Device::allocate throws.
-    HostService(Device const& device, Function function, HostServiceOptions const& options = {})
+    HostService(Device const& device, Function function, HostServiceOptions const& options = {}) try
         : clock_(device.oversubscribed(2)) {
         detail::check_host_message<Request>();
-        if (!function) throw UsageError("HostService", "there is no function to serve requests");
+        if (!function) throw UsageError("there is no function to serve requests");
         if constexpr (!std::is_void_v<Reply>) {
             detail::check_host_message<Reply>();
             replies_ = std::make_shared<detail::ReplyMemory>(device, options.callers,
@@ -89,34 +90,41 @@ class HostService {
                 auto const& payload, auto& failures) {
                 serve(function, replies.get(), data, payload, failures);
             });
+    } catch (...) {
+        detail::throw_named("HostService");
     }
 
     // What handlers and kernels ask through: any number may have one.
     [[nodiscard]] Caller device_handle() const {
-        detail::MpmcRingView const requests = server("HostService::device_handle").device_view();
-        if constexpr (std::is_void_v<Reply>) {
-            return Caller(requests);
-        } else {
-            return Caller(requests, replies_->device_view(), clock_);
-        }
+        return detail::in_call("HostService::device_handle", [&] {
+            detail::MpmcRingView const requests = detail::owned(server_).device_view();
+            if constexpr (std::is_void_v<Reply>) {
+                return Caller(requests);
+            } else {
+                return Caller(requests, replies_->device_view(), clock_);
+            }
+        });
     }
 
     // Waits until every request that was sent before is served. Throws TimeoutError.
     void flush(std::chrono::nanoseconds timeout) const {
-        server("HostService::flush").flush(timeout);
+        detail::in_call("HostService::flush", [&] { server().flush(timeout); });
     }
 
     // How often the function threw; and the first that it threw, if there is one, thrown here.
     [[nodiscard]] std::uint64_t failures() const {
-        return server("HostService::failures").failures();
+        return detail::in_call("HostService::failures", [&] { return server().failures(); });
     }
-    void rethrow_failure() const { server("HostService::rethrow_failure").rethrow_failure(); }
+    void rethrow_failure() const {
+        detail::in_call("HostService::rethrow_failure", [&] { server().rethrow_failure(); });
+    }
 
    private:
     static_assert(std::is_trivially_copyable_v<Caller>);
 
-    [[nodiscard]] detail::RequestServer& server(std::string_view call) const {
-        return detail::owned(server_, call);
+    [[nodiscard]] detail::RequestServer& server() const {
+        detail::owned(server_).require_own();
+        return *server_;
     }
 
     static void serve(Function const& function, detail::ReplyMemory const* replies, OutOfLine data,

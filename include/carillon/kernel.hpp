@@ -6,7 +6,6 @@
 #include <concepts>
 #include <filesystem>
 #include <memory>
-#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -16,6 +15,7 @@
 #include "carillon/counters.hpp"
 #include "carillon/detail/host/block_handlers.hpp"
 #include "carillon/detail/host/channel_routes.hpp"
+#include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/kernel_supervisor.hpp"
 #include "carillon/detail/host/owned.hpp"
 #include "carillon/detail/host/pool_route.hpp"
@@ -75,12 +75,12 @@ class PersistentKernel {
     template <HandlerSource<Handler> Source = Handler>
     explicit PersistentKernel(Device const& device, KernelOptions const& options = {},
                               Source handler = {})
-        : PersistentKernel(device, Route(device, Requests{}, options), options, handler) {}
+        : PersistentKernel(named, device, options, handler, Requests{}) {}
     // The same with `requests` that say more than their type.
     template <std::same_as<Requests> Chosen, HandlerSource<Handler> Source = Handler>
     PersistentKernel(Device const& device, Chosen const& requests,
                      KernelOptions const& options = {}, Source handler = {})
-        : PersistentKernel(device, Route(device, requests, options), options, handler) {}
+        : PersistentKernel(named, device, options, handler, requests) {}
 
     // The same in memory that the caller has: as many of its channels as the blocks have;
     // options.capacity and the placement are not looked at. The rings in it are made empty first.
@@ -89,15 +89,13 @@ class PersistentKernel {
     template <HandlerSource<Handler> Source = Handler>
     PersistentKernel(Device const& device, std::shared_ptr<ChannelMemory> memory,
                      KernelOptions const& options, Source handler = {}) requires(has_channels)
-        : PersistentKernel(device, Route(device, std::move(memory), Requests{}, options), options,
-                           handler) {}
+        : PersistentKernel(named, device, options, handler, std::move(memory), Requests{}) {}
     // The same with `requests` that say more than their type.
     template <std::same_as<Requests> Chosen, HandlerSource<Handler> Source = Handler>
     PersistentKernel(Device const& device, std::shared_ptr<ChannelMemory> memory,
                      Chosen const& requests, KernelOptions const& options = {},
                      Source handler = {}) requires(has_channels)
-        : PersistentKernel(device, Route(device, std::move(memory), requests, options), options,
-                           handler) {}
+        : PersistentKernel(named, device, options, handler, std::move(memory), requests) {}
 
     // Refused in words: `requests` of another type than the kernel's, or behind the options.
     template <WayOfRequests Other>
@@ -156,7 +154,8 @@ class PersistentKernel {
     // WatchedChannels the per_block ones from b * per_block on. Throws UsageError for a channel
     // that is not.
     [[nodiscard]] Client& channel(unsigned index = 0) requires(has_channels) {
-        return route_.channels().at("PersistentKernel::channel", index);
+        return detail::in_call("PersistentKernel::channel",
+                               [&]() -> Client& { return route_.channels().at(index); });
     }
     // How many there are, the express ones not counted.
     [[nodiscard]] unsigned channels() const requires(has_channels) {
@@ -165,7 +164,8 @@ class PersistentKernel {
     // The channel that a block serves first, if Channels::express says that there is one: a request
     // waits for the one that the block is at, for no other of the block's. Throws UsageError.
     [[nodiscard]] Client& express(unsigned block = 0) requires(one_channel) {
-        return route_.express("PersistentKernel::express", block);
+        return detail::in_call("PersistentKernel::express",
+                               [&]() -> Client& { return route_.express(block); });
     }
     // Where it was put, and what was left to chance.
     [[nodiscard]] ChannelPlacement const& placement() const requires(one_channel) {
@@ -173,46 +173,56 @@ class PersistentKernel {
     }
     // The calling thread's client of a pool. It may outlive the kernel. Throws UsageError when
     // Pool::clients have one.
-    [[nodiscard]] Client client() const requires(pooled) { return route_.client(); }
+    [[nodiscard]] Client client() const requires(pooled) {
+        return detail::in_call("PersistentKernel::client", [&] { return route_.client(); });
+    }
     // Lets clients of other processes in (connect()), at a Unix socket that is made at `path`, for
     // as long as what it returns is there. It may outlive the kernel: clients learn that it has
     // ended. Throws UsageError for the path or the options, SystemError.
     [[nodiscard]] Server serve(PathArgument const& path, ServeOptions const& options = {}) const
         requires(shared) {
-        (void)supervisor("PersistentKernel::serve");
-        return detail::ServerMaker::make(path, route_.leases(), options);
+        return detail::in_call("PersistentKernel::serve", [&] {
+            (void)supervisor();
+            return detail::ServerMaker::make(path, route_.leases(), options);
+        });
     }
     // The same at a path where others are served, too: Server::add.
     void serve(Server& server, NameArgument name) const requires(shared) {
-        (void)supervisor("PersistentKernel::serve");
-        detail::ServerMaker::add(server, name, route_.leases());
+        detail::in_call("PersistentKernel::serve", [&] {
+            (void)supervisor();
+            detail::ServerMaker::add(server, name, route_.leases());
+        });
     }
 
     // How many serve: KernelOptions::blocks, or what was chosen.
     [[nodiscard]] unsigned blocks() const {
-        return supervisor("PersistentKernel::blocks").blocks();
+        return detail::in_call("PersistentKernel::blocks", [&] { return supervisor().blocks(); });
     }
     // Which SM a block runs on. Throws UsageError for a block that is not.
     [[nodiscard]] unsigned sm(unsigned block = 0) const {
-        return supervisor("PersistentKernel::sm").sm(block);
+        return detail::in_call("PersistentKernel::sm", [&] { return supervisor().sm(block); });
     }
 
     // What becomes of it, at any time and from any thread. A block of a pool counts as busy while
     // any request is unanswered, one of SharedChannels while a client has it, one of a SharedPool
     // while there is any. Throws UsageError for a block that is not.
     [[nodiscard]] KernelState state() const {
-        return supervisor("PersistentKernel::state").state();
+        return detail::in_call("PersistentKernel::state", [&] { return supervisor().state(); });
     }
     [[nodiscard]] BlockActivity activity(unsigned block = 0) const {
-        supervisor("PersistentKernel::activity").require_block("activity", block);
-        return supervisor_->activity(block, route_.outstanding(block));
+        return detail::in_call("PersistentKernel::activity", [&] {
+            supervisor().require_block(block);
+            return supervisor_->activity(block, route_.outstanding(block));
+        });
     }
 
     // How often a block has been heard of. Throws UsageError for a block that is not. What goes
     // through a channel its client counts: Client::counters().
     [[nodiscard]] BlockBeats beats(unsigned block = 0) const {
-        supervisor("PersistentKernel::beats").require_block("beats", block);
-        return supervisor_->beats(block);
+        return detail::in_call("PersistentKernel::beats", [&] {
+            supervisor().require_block(block);
+            return supervisor_->beats(block);
+        });
     }
 
     // Ends the kernel when it has answered what was accepted. From now on every submit throws
@@ -224,17 +234,20 @@ class PersistentKernel {
     // second at least, to end; TimeoutError says that it has not. Throws CudaError if the kernel
     // died. A drain beside another one may throw StoppedError: the other one has ended the kernel.
     void drain(std::chrono::nanoseconds timeout) {
-        supervisor("PersistentKernel::drain")
-            .drain([this] { return route_.all_answered(); }, timeout);
+        detail::in_call("PersistentKernel::drain", [&] {
+            supervisor().drain([this] { return route_.all_answered(); }, timeout);
+        });
     }
     // Ends the kernel. Requests that it has not taken yet stay unanswered; every later call on a
     // client throws StoppedError. Throws TimeoutError if it has not ended within `timeout` (ask
     // again, or let go: nothing that it may still touch is freed), CudaError if it had died.
     void stop(std::chrono::nanoseconds timeout = std::chrono::seconds(5)) {
-        supervisor("PersistentKernel::stop").stop(timeout);
+        detail::in_call("PersistentKernel::stop", [&] { supervisor().stop(timeout); });
     }
     // Whether the kernel is still there. Throws CudaError if it died.
-    [[nodiscard]] bool running() const { return supervisor("PersistentKernel::running").running(); }
+    [[nodiscard]] bool running() const {
+        return detail::in_call("PersistentKernel::running", [&] { return supervisor().running(); });
+    }
 
    private:
     template <class Other>
@@ -263,21 +276,25 @@ class PersistentKernel {
             "carillon: behind the options goes the handler, or a function that makes that "
             "of a block: [](unsigned block) { return Handler{...}; }");
     }
-    template <class Source>
-    PersistentKernel(Device const& device, Route route, KernelOptions const& options,
-                     Source& source)
-        : route_(std::move(route)),
-          supervisor_(
-              detail::KernelSupervisor::make(device, route_.blocks(), route_.with_blocks(options),
-                                             "PersistentKernel", route_.channels_per_block())) {
+    // The door of the others: `way` says how requests come.
+    struct Named {};
+    static constexpr Named named{};
+    template <class Source, class... Way>
+    PersistentKernel(Named /*tag*/, Device const& device, KernelOptions const& options,
+                     Source& source, Way&&... way) try
+        : route_(device, std::forward<Way>(way)..., options),
+          supervisor_(detail::KernelSupervisor::make(
+              device, route_.blocks(), route_.with_blocks(options), route_.channels_per_block())) {
         auto const handlers = detail::BlockHandlers<Handler>::from(device, supervisor_->blocks(),
                                                                    route_.lanes_apart(), source);
         supervisor_->run(route_.start(device, route_.with_blocks(options), handlers.view()));
         route_.connect(device, options, supervisor_);
+    } catch (...) {
+        detail::throw_named("PersistentKernel");
     }
 
-    [[nodiscard]] detail::KernelSupervisor& supervisor(std::string_view call) const {
-        return detail::owned(supervisor_, call).of_this_process(call);
+    [[nodiscard]] detail::KernelSupervisor& supervisor() const {
+        return detail::owned(supervisor_).of_this_process();
     }
 
     Route route_;

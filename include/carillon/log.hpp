@@ -9,11 +9,11 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <string_view>
 
 #include "carillon/arguments.hpp"
 #include "carillon/block.hpp"
 #include "carillon/detail/access/device.hpp"
+#include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/log_texts.hpp"
 #include "carillon/detail/host/owned.hpp"
 #include "carillon/detail/host/process_mark.hpp"
@@ -115,16 +115,18 @@ class LogService {
     // Waits until what was logged before has been handed to the sink, which the destructor does
     // too, for at most thread.stop_timeout. Throws TimeoutError.
     void flush(std::chrono::nanoseconds timeout) const {
-        server("LogService::flush").flush(timeout);
+        detail::in_call("LogService::flush", [&] { server().flush(timeout); });
     }
 
     // Messages for which there was no room. Asked across the bus.
     [[nodiscard]] std::uint64_t dropped() const;
     // How often the sink threw; and the first that it threw, if there is one, thrown here.
     [[nodiscard]] std::uint64_t failures() const {
-        return server("LogService::failures").failures();
+        return detail::in_call("LogService::failures", [&] { return server().failures(); });
     }
-    void rethrow_failure() const { server("LogService::rethrow_failure").rethrow_failure(); }
+    void rethrow_failure() const {
+        detail::in_call("LogService::rethrow_failure", [&] { server().rethrow_failure(); });
+    }
 
     // As Server::share. From now on the log's thread writes each message down for clients as well,
     // before the sink gets it: they read it, and can write nothing there (Connection::log). Of a
@@ -133,8 +135,9 @@ class LogService {
     void serve(Server& server, NameArgument name) const;
 
    private:
-    [[nodiscard]] detail::RequestServer& server(std::string_view call) const {
-        return detail::owned(server_, call);
+    [[nodiscard]] detail::RequestServer& server() const {
+        detail::owned(server_).require_own();
+        return *server_;
     }
 
     Memory dropped_;

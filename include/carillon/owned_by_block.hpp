@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "carillon/block.hpp"
+#include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/taken_once.hpp"
 #include "carillon/detail/wire/config.hpp"
 
@@ -23,8 +24,11 @@ class OwnedByBlock {
    public:
     // `block`: the number of the owner in its launch, from 0. Throws UsageError when the end has
     // another owner already.
-    OwnedByBlock(unsigned block, End const& end)
-        : end_(end), owner_(detail::mark_as_owned(&end_, sizeof(end_), block)) {}
+    OwnedByBlock(unsigned block, End const& end) try
+        : end_(end), owner_(detail::mark_as_owned(&end_, sizeof(end_), block)) {
+    } catch (...) {
+        detail::throw_named("OwnedByBlock");
+    }
 
     // The end, or nullptr in every other block.
     [[nodiscard]] CARILLON_HD End* get() {

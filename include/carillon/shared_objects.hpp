@@ -11,7 +11,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <string_view>
 #include <type_traits>
 
 #include "carillon/arguments.hpp"
@@ -19,9 +18,9 @@
 #include "carillon/chunk_ring.hpp"
 #include "carillon/detail/access/device.hpp"
 #include "carillon/detail/host/checks.hpp"
+#include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/lender.hpp"
 #include "carillon/detail/host/message_types.hpp"
-#include "carillon/detail/host/one_thread.hpp"
 #include "carillon/detail/host/process_mark.hpp"
 #include "carillon/detail/host/published_object.hpp"
 #include "carillon/detail/host/taken_once.hpp"
@@ -70,17 +69,19 @@ class SharedMailbox<T, Direction::to_device> {
     // given out before, or is not.
     [[nodiscard]] DeviceEnd device_handle(
         unsigned reader = 0, CodeLocation const& where = CodeLocation::current()) const {
-        return {object_->take("SharedMailbox::device_handle", reader, where), reader,
-                object_->object_shape(), own_.device_handle()};
+        return detail::in_call("SharedMailbox::device_handle", [&] {
+            return DeviceEnd{object_->take("SharedMailbox::device_handle", reader, where), reader,
+                             object_->object_shape(), own_.device_handle()};
+        });
     }
     // The owner's own value, whether a client has the mailbox or none: no client can keep the owner
     // from it. An end on the device that finds a client's value new at the same time takes this
     // one. Throws ForkError, VulkanError.
     void set(T const& value) {
-        detail::OneThreadCall<> const call(this, "SharedMailbox::set");
-        mark_.require_own("SharedMailbox::set");
-        own_.set(value);
-        object_->tell_own_set();
+        detail::in_call("SharedMailbox::set", this, mark_, [&] {
+            own_.set(value);
+            object_->tell_own_set();
+        });
     }
     // As Server::share.
     void serve(Server& server, NameArgument name) const {
@@ -122,10 +123,12 @@ class SharedMailbox<T, Direction::to_host> {
     // The device's end, to be passed to a kernel by value, once. Throws UsageError the second time.
     [[nodiscard]] DeviceEnd device_handle(
         CodeLocation const& where = CodeLocation::current()) const {
-        detail::MailboxView view = object_->device_view();
-        taken_.take("SharedMailbox::device_handle", where, {view.lines, view.newest});
-        ++view.first;  // after the initial value
-        return DeviceEnd(view);
+        return detail::in_call("SharedMailbox::device_handle", [&] {
+            detail::MailboxView view = object_->device_view();
+            taken_.take("SharedMailbox::device_handle", where, {view.lines, view.newest});
+            ++view.first;  // after the initial value
+            return DeviceEnd(view);
+        });
     }
     // For a thread of the owner's, while the mailbox lives: refresh(value).
     [[nodiscard]] HostEnd reader() const { return HostEnd(object_->host_view()); }
@@ -163,7 +166,10 @@ class SharedRing {
     // The device's end, to be passed to a kernel by value, once. Throws UsageError the second time.
     [[nodiscard]] DeviceEnd device_handle(
         CodeLocation const& where = CodeLocation::current()) const {
-        return {object_->take("SharedRing::device_handle", 0, where), 0, object_->object_shape()};
+        return detail::in_call("SharedRing::device_handle", [&] {
+            return DeviceEnd{object_->take("SharedRing::device_handle", 0, where), 0,
+                             object_->object_shape()};
+        });
     }
     // As Server::share.
     void serve(Server& server, NameArgument name) const {
@@ -194,8 +200,10 @@ class SharedChunkRing {
     // The device's end, to be passed to a kernel by value, once. Throws UsageError the second time.
     [[nodiscard]] DeviceEnd device_handle(
         CodeLocation const& where = CodeLocation::current()) const {
-        return {object_->take("SharedChunkRing::device_handle", 0, where), 0,
-                object_->object_shape()};
+        return detail::in_call("SharedChunkRing::device_handle", [&] {
+            return DeviceEnd{object_->take("SharedChunkRing::device_handle", 0, where), 0,
+                             object_->object_shape()};
+        });
     }
     // As Server::share.
     void serve(Server& server, NameArgument name) const {
@@ -209,16 +217,18 @@ class SharedChunkRing {
 
 template <class T>
 SharedMailbox<T, Direction::to_device>::SharedMailbox(Device const& device,
-                                                      SharedMailboxOptions const& options)
+                                                      SharedMailboxOptions const& options) try
     : object_(make_object(device, options)),
-      own_(device, __builtin_bit_cast(T, detail::BytesOf<T>{}), {.capacity = options.capacity}) {}
+      own_(device, __builtin_bit_cast(T, detail::BytesOf<T>{}), {.capacity = options.capacity}) {
+} catch (...) {
+    detail::throw_named("SharedMailbox");
+}
 
 template <class T>
 std::shared_ptr<detail::Lender> SharedMailbox<T, Direction::to_device>::make_object(
     Device const& device, SharedMailboxOptions const& options) {
     detail::check_mailbox<T>();
-    detail::check_shared("SharedMailbox", options.capacity, options.readers,
-                         options.for_tests.first);
+    detail::check_shared(options.capacity, options.readers, options.for_tests.first);
     detail::ObjectShape const shape{options.capacity, detail::mailbox_lines<T>, 0};
     return std::make_shared<detail::Lender>(device, ObjectKind::mailbox, shape,
                                             detail::message_type<T>(detail::mailbox_lines<T>),
@@ -227,9 +237,9 @@ std::shared_ptr<detail::Lender> SharedMailbox<T, Direction::to_device>::make_obj
 
 template <class T>
 SharedMailbox<T, Direction::to_host>::SharedMailbox(Device const& device, T const& initial,
-                                                    MailboxOptions const& options) {
+                                                    MailboxOptions const& options) try {
     detail::check_mailbox<T>();
-    detail::check_shared("SharedMailbox", options.capacity, 1, options.for_tests.first);
+    detail::check_shared(options.capacity, 1, options.for_tests.first);
     detail::ObjectShape const shape{options.capacity, detail::mailbox_lines<T>, 0};
     object_ = std::make_shared<detail::PublishedObject>(
         device, ObjectKind::mailbox_to_host, shape,
@@ -237,28 +247,34 @@ SharedMailbox<T, Direction::to_host>::SharedMailbox(Device const& device, T cons
     // The CPU's own memory, of which every word carries its tag (detail/protocol/mailbox.hpp).
     detail::MailboxWriter<T, HostMapped>(object_->host_view(), HostMapped(HostStores{}))
         .set(initial);
+} catch (...) {
+    detail::throw_named("SharedMailbox");
 }
 
 template <class T, Direction direction>
-SharedRing<T, direction>::SharedRing(Device const& device, SharedRingOptions const& options) {
+SharedRing<T, direction>::SharedRing(Device const& device, SharedRingOptions const& options) try {
     detail::check_payload<T>();
-    detail::check_shared("SharedRing", options.capacity, 1, options.for_tests.first);
+    detail::check_shared(options.capacity, 1, options.for_tests.first);
     detail::ObjectShape const shape{options.capacity, detail::slot_lines_of<T>, 0};
     object_ = std::make_shared<detail::Lender>(
         device, to_device ? ObjectKind::ring_to_device : ObjectKind::ring_to_host, shape,
         detail::message_type<T>(), 1, options.for_tests.first);
+} catch (...) {
+    detail::throw_named("SharedRing");
 }
 
 template <class Meta>
-SharedChunkRing<Meta>::SharedChunkRing(Device const& device, ChunkRingOptions const& options) {
+SharedChunkRing<Meta>::SharedChunkRing(Device const& device, ChunkRingOptions const& options) try {
     detail::check_meta<Meta>();
-    detail::check_shared("SharedChunkRing", options.chunks, 1, options.for_tests.first);
-    detail::check_chunk_bytes("SharedChunkRing", options.chunk_bytes);
+    detail::check_shared(options.chunks, 1, options.for_tests.first);
+    detail::check_chunk_bytes(options.chunk_bytes);
     detail::ObjectShape const shape{options.chunks, 1,
                                     static_cast<std::uint32_t>(options.chunk_bytes)};
     object_ =
         std::make_shared<detail::Lender>(device, ObjectKind::chunk_ring, shape,
                                          detail::message_type<Meta>(1), 1, options.for_tests.first);
+} catch (...) {
+    detail::throw_named("SharedChunkRing");
 }
 
 }  // namespace carillon

@@ -9,33 +9,32 @@
 namespace carillon::detail {
 namespace {
 
-// Throws UsageError in the name of `owner`.
-KernelOptions kernel_options(std::string_view owner, CopyKernelOptions const& options,
-                             unsigned most_threads) {
+// Throws UsageError.
+KernelOptions kernel_options(CopyKernelOptions const& options, unsigned most_threads) {
     if (options.threads == 0 || options.threads % 32 != 0 || options.threads > most_threads) {
-        throw UsageError(owner, fmt::format("{} threads are not a multiple of 32, from 32 to {}",
-                                            options.threads, most_threads));
+        throw UsageError(fmt::format("{} threads are not a multiple of 32, from 32 to {}",
+                                     options.threads, most_threads));
     }
     KernelOptions const of_kernel{.blocks = options.blocks,
                                   .capacity = CopyKernel::capacity,
                                   .start_timeout = options.start_timeout,
                                   .stop_timeout = options.stop_timeout,
                                   .lifetime = options.lifetime};
-    check_options(owner, of_kernel);
+    check_options(of_kernel);
     return of_kernel;
 }
 
 }  // namespace
 
-CopyKernel::CopyKernel(std::string_view owner, Device const& device,
-                       CopyKernelOptions const& options, unsigned most_threads)
+CopyKernel::CopyKernel(Device const& device, CopyKernelOptions const& options,
+                       unsigned most_threads)
     : device_(device),
-      options_(kernel_options(owner, options, most_threads)),
+      options_(kernel_options(options, most_threads)),
       shape_(launch_shape(options_, options.threads)),
       channels_(std::make_shared<ChannelMemory>(device, options.blocks, capacity)),
       far_(device.access(channels_->device_memory())),
       wait_(HostWait::for_kernel(device.traits(), options.blocks)),
-      kernel_(KernelSupervisor::make(device_, channels_, options_, std::string(owner))) {}
+      kernel_(KernelSupervisor::make(device_, channels_, options_)) {}
 
 CopyBlocks CopyKernel::blocks() const {
     return {channels_->device_view(), block_limits(options_, device_.traits()),
@@ -52,11 +51,9 @@ HostConsumer<CopyReply> CopyKernel::replies(unsigned block) const {
     return HostConsumer<CopyReply>(view, HostCached(), far_);
 }
 
-void CopyKernel::require(std::string_view call, Memory const& memory, std::size_t offset,
-                         std::size_t size) const {
-    require_range(call, offset, size, memory.size());
-    if (size != 0 && !device_.owns(memory))
-        throw UsageError(call, "the memory is another device's");
+void CopyKernel::require(Memory const& memory, std::size_t offset, std::size_t size) const {
+    require_range(offset, size, memory.size());
+    if (size != 0 && !device_.owns(memory)) throw UsageError("the memory is another device's");
 }
 
 }  // namespace carillon::detail

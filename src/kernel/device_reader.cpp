@@ -14,15 +14,13 @@
 namespace carillon {
 namespace {
 
-constexpr std::string_view read_call = "DeviceReader::read";
-
 // A block's share of a read is at least this, where it can be: what its threads load in one go.
 constexpr std::size_t smallest_share = 4096;
 
 // Of the buffer that reads come to. Throws UsageError, OutOfMemoryError.
 std::size_t buffer_size(DeviceReaderOptions const& options) {
-    if (options.largest == 0) throw UsageError("DeviceReader", "the largest read has no bytes");
-    return detail::sum_of_sizes("DeviceReader", options.largest, detail::CopyKernel::vector_bytes);
+    if (options.largest == 0) throw UsageError("the largest read has no bytes");
+    return detail::sum_of_sizes(options.largest, detail::CopyKernel::vector_bytes);
 }
 
 }  // namespace
@@ -32,7 +30,7 @@ namespace detail {
 ReaderClient::ReaderClient(Device const& device, DeviceReaderOptions const& options)
     : largest_(options.largest),
       buffer_(device.allocate_host(buffer_size(options))),
-      copies_("DeviceReader", device,
+      copies_(device,
               {options.blocks, options.threads, options.start_timeout, options.stop_timeout,
                options.lifetime},
               most_threads_of<ReaderBody>),
@@ -44,11 +42,11 @@ ReaderClient::ReaderClient(Device const& device, DeviceReaderOptions const& opti
 
 std::span<std::byte const> ReaderClient::read(std::uintptr_t address, std::size_t size,
                                               std::chrono::nanoseconds timeout) {
-    OneThreadCall<> const call(this, read_call);
-    kernel().of_this_process(read_call).require_open(read_call);
+    OneThreadCall<> const one(this);
+    kernel().require_open();
     if (size > largest_) {
-        throw UsageError(read_call, fmt::format("{} bytes asked for, the largest read is of {}",
-                                                size, largest_));
+        throw UsageError(
+            fmt::format("{} bytes asked for, the largest read is of {}", size, largest_));
     }
     if (size == 0) return {};
     // A read that was given up may still be on its way into the same memory.
@@ -93,7 +91,7 @@ void ReaderClient::send(Block& block, CopyRequest const& request, std::uint32_t 
                         OutOfLine data) {
     // There is room while no more than one read is under way.
     if (!block.requests.try_push_uncommitted(request, data)) {
-        throw TimeoutError(read_call, "no slot came free");
+        throw TimeoutError("no slot came free");
     }
     block.owed = lines;
 }
@@ -118,22 +116,22 @@ void ReaderClient::await_replies(std::chrono::nanoseconds timeout) {
         }
         return all;
     };
-    auto const check = [&] { kernel().require_alive(read_call); };
+    auto const check = [&] { kernel().require_alive(); };
     if (copies_.wait().until(all_here, timeout, check)) return;
-    throw TimeoutError(read_call, "the device has not sent the bytes within the time given");
+    throw TimeoutError("the device has not sent the bytes within the time given");
 }
 
 std::span<std::byte const> ReaderClient::read(void const* address, std::size_t size,
                                               std::chrono::nanoseconds timeout) {
     if (address == nullptr && size != 0) {
-        throw UsageError(read_call, fmt::format("{} bytes asked for, at a null pointer", size));
+        throw UsageError(fmt::format("{} bytes asked for, at a null pointer", size));
     }
     return read(reinterpret_cast<std::uintptr_t>(address), size, timeout);
 }
 
 std::span<std::byte const> ReaderClient::read(Memory const& memory, std::size_t offset,
                                               std::size_t size, std::chrono::nanoseconds timeout) {
-    copies_.require(read_call, memory, offset, size);
+    copies_.require(memory, offset, size);
     return read(reinterpret_cast<std::uintptr_t>(memory.device_ptr()) + offset, size, timeout);
 }
 

@@ -15,9 +15,6 @@
 namespace carillon {
 namespace {
 
-constexpr std::string_view writer_class = "DeviceWriter";
-constexpr std::string_view copy_call = "copy_to_device";
-
 // A piece is at least what a block's threads load in one go; at most what takes a few hundred
 // microseconds, after which the block looks for a stop.
 constexpr std::size_t smallest_piece = 8192;
@@ -30,8 +27,8 @@ constexpr std::size_t largest_piece = std::size_t{8} << 20;
 
 // From one chunk to the next. Throws UsageError, and leaves what is too much to the allocation.
 std::size_t stride_of(DeviceWriterOptions const& options) {
-    if (options.chunk == 0) throw UsageError(writer_class, "a chunk has no bytes");
-    if (options.chunks == 0) throw UsageError(writer_class, "there is no chunk");
+    if (options.chunk == 0) throw UsageError("a chunk has no bytes");
+    if (options.chunks == 0) throw UsageError("there is no chunk");
     if (options.chunk > PTRDIFF_MAX) return options.chunk;
     return in_units(options.chunk + detail::CopyKernel::vector_bytes);
 }
@@ -49,7 +46,7 @@ WriterClient::WriterClient(Device const& device, DeviceWriterOptions const& opti
       stride_(stride_of(options)),
       chunks_(device.allocate_host(all_chunks(stride_, options.chunks))),
       used_by_(options.chunks),
-      copies_(writer_class, device,
+      copies_(device,
               {options.blocks, options.threads, options.start_timeout, options.stop_timeout,
                options.lifetime},
               most_threads_of<WriterBody>),
@@ -59,94 +56,89 @@ WriterClient::WriterClient(Device const& device, DeviceWriterOptions const& opti
     }
 }
 
-WriterClient::Copy WriterClient::copy(std::string_view call, Memory const& to, std::size_t offset,
+WriterClient::Copy WriterClient::copy(Memory const& to, std::size_t offset,
                                       std::span<std::byte const> from) const {
-    copies_.require(call, to, offset, from.size());
-    return copy(call, static_cast<std::byte*>(to.device_ptr()) + offset, from);
+    copies_.require(to, offset, from.size());
+    return copy(static_cast<std::byte*>(to.device_ptr()) + offset, from);
 }
 
-WriterClient::Copy WriterClient::copy(std::string_view call, Memory const& to, std::size_t offset,
-                                      Memory const& from, std::size_t from_offset,
-                                      std::size_t size) const {
-    copies_.require(call, to, offset, size);
-    copies_.require(call, from, from_offset, size);
-    return copy(call, static_cast<std::byte*>(to.device_ptr()) + offset,
+WriterClient::Copy WriterClient::copy(Memory const& to, std::size_t offset, Memory const& from,
+                                      std::size_t from_offset, std::size_t size) const {
+    copies_.require(to, offset, size);
+    copies_.require(from, from_offset, size);
+    return copy(static_cast<std::byte*>(to.device_ptr()) + offset,
                 static_cast<std::byte const*>(from.device_ptr()) + from_offset, size);
 }
 
-WriterClient::Copy WriterClient::copy(std::string_view call, void* to,
-                                      std::span<std::byte const> from) {
-    Copy all = copy(call, to, from.data(), from.size());
+WriterClient::Copy WriterClient::copy(void* to, std::span<std::byte const> from) {
+    Copy all = copy(to, from.data(), from.size());
     all.host = from.data();
     return all;
 }
 
-WriterClient::Copy WriterClient::copy(std::string_view call, void* to, void const* from,
-                                      std::size_t size) {
+WriterClient::Copy WriterClient::copy(void* to, void const* from, std::size_t size) {
     if (size > PTRDIFF_MAX) {
-        throw UsageError(call, fmt::format("{} bytes are more than can be addressed", size));
+        throw UsageError(fmt::format("{} bytes are more than can be addressed", size));
     }
     if (size != 0 && (to == nullptr || from == nullptr)) {
-        throw UsageError(call, fmt::format("{} bytes to be copied {} a null pointer", size,
-                                           to == nullptr ? "to" : "from"));
+        throw UsageError(fmt::format("{} bytes to be copied {} a null pointer", size,
+                                     to == nullptr ? "to" : "from"));
     }
     return {.to = reinterpret_cast<std::uintptr_t>(to),
             .from = reinterpret_cast<std::uintptr_t>(from),
             .left = size};
 }
 
-void WriterClient::write(std::string_view call, Copy copy, std::chrono::nanoseconds timeout) {
-    OneThreadCall<> const one(this, call);
-    begin(call, copy);
+void WriterClient::write(Copy copy, std::chrono::nanoseconds timeout) {
+    OneThreadCall<> const one(this);
+    begin(copy);
     if (copy.left == 0) return;
     auto const all_there = [&] {
         ask(copy);
         return copy.left == 0 && queue_.done() == queue_.sent();
     };
-    wait_or_give_up(call, all_there, timeout);
+    wait_or_give_up(all_there, timeout);
 }
 
-Ticket WriterClient::submit(std::string_view call, Copy copy, std::chrono::nanoseconds timeout) {
-    OneThreadCall<> const one(this, call);
-    begin(call, copy);
+Ticket WriterClient::submit(Copy copy, std::chrono::nanoseconds timeout) {
+    OneThreadCall<> const one(this);
+    begin(copy);
     auto const all_asked_for = [&] {
         ask(copy);
         return copy.left == 0;
     };
-    wait_or_give_up(call, all_asked_for, timeout);
+    wait_or_give_up(all_asked_for, timeout);
     return {issuer_, queue_.sent()};
 }
 
-bool WriterClient::try_wait(std::string_view call, Ticket const& ticket) {
-    OneThreadCall<> const one(this, call);
-    if (is_there(valid(call, ticket))) return true;
-    kernel().require_open(call);
+bool WriterClient::try_wait(Ticket const& ticket) {
+    OneThreadCall<> const one(this);
+    if (is_there(valid(ticket))) return true;
+    kernel().require_open();
     return false;
 }
 
-void WriterClient::wait(std::string_view call, Ticket const& ticket,
-                        std::chrono::nanoseconds timeout) {
-    OneThreadCall<> const one(this, call);
-    std::uint64_t const last = valid(call, ticket);
+void WriterClient::wait(Ticket const& ticket, std::chrono::nanoseconds timeout) {
+    OneThreadCall<> const one(this);
+    std::uint64_t const last = valid(ticket);
     if (is_there(last)) return;
-    kernel().require_open(call);
-    wait_for(
-        call, [&] { return is_there(last); }, timeout);
+    kernel().require_open();
+    wait_for([&] { return is_there(last); }, timeout);
 }
 
 void WriterClient::copy_to_device(Memory const& to, std::size_t offset,
                                   std::span<std::byte const> from,
                                   std::chrono::nanoseconds timeout) {
-    Copy const all = copy(copy_call, to, offset, from);
-    if (!cpu_is_faster(from.size(), turning_point_of_chunks)) return write(copy_call, all, timeout);
+    Copy const all = copy(to, offset, from);
+    if (!cpu_is_faster(from.size(), turning_point_of_chunks)) return write(all, timeout);
     carillon::copy_to_device(to, offset, from);
 }
 
 void WriterClient::copy_to_device(Memory const& to, std::size_t offset, Memory const& from,
                                   std::size_t from_offset, std::size_t size,
                                   std::chrono::nanoseconds timeout) {
-    Copy const all = copy(copy_call, to, offset, from, from_offset, size);
-    if (!cpu_is_faster(size, turning_point)) return write(copy_call, all, timeout);
+    Copy const all = copy(to, offset, from, from_offset, size);
+    if (!cpu_is_faster(size, turning_point)) return write(all, timeout);
     auto const* const bytes = static_cast<std::byte const*>(from.host_ptr()) + from_offset;
     carillon::copy_to_device(to, offset, {bytes, size});
 }
@@ -156,8 +148,8 @@ bool WriterClient::cpu_is_faster(std::size_t size, std::size_t least) const {
     return size < least || copies_.device().info().memory_source == MemorySource::host;
 }
 
-void WriterClient::begin(std::string_view call, Copy& copy) {
-    kernel().of_this_process(call).require_open(call);
+void WriterClient::begin(Copy& copy) {
+    kernel().require_open();
     copy.piece = piece_of(copy.left);
 }
 
@@ -205,9 +197,9 @@ std::size_t WriterClient::piece_of(std::size_t size) const {
     return std::max(in_units((size + pieces - 1) / pieces), smallest_piece);
 }
 
-std::uint64_t WriterClient::valid(std::string_view call, Ticket const& ticket) const {
+std::uint64_t WriterClient::valid(Ticket const& ticket) const {
     if (ticket.issuer() == issuer_) return ticket.number();
-    throw UsageError(call, "the ticket is another writer's");
+    throw UsageError("the ticket is another writer's");
 }
 
 bool WriterClient::is_there(std::uint64_t piece) {
@@ -216,17 +208,16 @@ bool WriterClient::is_there(std::uint64_t piece) {
 }
 
 template <class Poll>
-void WriterClient::wait_for(std::string_view call, Poll&& poll, std::chrono::nanoseconds timeout) {
-    auto const check = [&] { kernel().require_alive(call); };
+void WriterClient::wait_for(Poll&& poll, std::chrono::nanoseconds timeout) {
+    auto const check = [&] { kernel().require_alive(); };
     if (copies_.wait().until(poll, timeout, check)) return;
-    throw TimeoutError(call, "the device has not copied all of it within the time given");
+    throw TimeoutError("the device has not copied all of it within the time given");
 }
 
 template <class Poll>
-void WriterClient::wait_or_give_up(std::string_view call, Poll&& poll,
-                                   std::chrono::nanoseconds timeout) {
+void WriterClient::wait_or_give_up(Poll&& poll, std::chrono::nanoseconds timeout) {
     try {
-        wait_for(call, poll, timeout);
+        wait_for(poll, timeout);
     } catch (...) {
         given_up_ = queue_.sent();
         throw;

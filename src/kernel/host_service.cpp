@@ -42,13 +42,13 @@ using Clock = std::chrono::steady_clock;
 constexpr std::uint32_t stripe = 16;
 constexpr std::uint32_t least_capacity = 32;
 
-MpmcRingOptions ring_options(std::string const& owner, std::uint32_t capacity, Sequence first) {
-    check_capacity(owner.c_str(), capacity);
+MpmcRingOptions ring_options(std::uint32_t capacity, Sequence first) {
+    check_capacity(capacity);
     if (capacity < least_capacity) {
-        throw UsageError(owner,
-                         fmt::format("a capacity of {}: it is {} at least, room for the messages "
-                                     "of a warp",
-                                     capacity, least_capacity));
+        throw UsageError(
+            fmt::format("a capacity of {}: it is {} at least, room for the messages "
+                        "of a warp",
+                        capacity, least_capacity));
     }
     return {.capacity = capacity,
             .stripe = capacity > least_capacity ? stripe : 1,
@@ -117,8 +117,7 @@ class RequestServer::State {
     State(std::string_view owner, Device const& device, std::uint32_t quads, std::uint32_t capacity,
           Sequence first, ServiceThreadOptions const& options, Serve serve)
         : owner_(owner),
-          memory_(device, ring_options(owner_, capacity, first), Direction::to_host,
-                  {.quads = quads}),
+          memory_(device, ring_options(capacity, first), Direction::to_host, {.quads = quads}),
           poll_(poll_of(quads, memory_.host_view(), device.access(memory_.device_memory()))),
           options_(options),
           wait_(HostWait::for_kernel(device.traits(), 1, options.wait)),
@@ -253,27 +252,20 @@ RequestServer::~RequestServer() {
 MpmcRingView RequestServer::device_view() const { return state_->memory().device_view(); }
 
 void RequestServer::flush(std::chrono::nanoseconds timeout) const {
-    mark_.require_own(state_->owner() + "::flush");
     Sequence const last = state_->sent();
     auto const all_served = [&] { return state_->served() >= last; };
     if (HostWait(HostWait::Style::yield).until(all_served, timeout)) return;
-    throw TimeoutError(state_->owner() + "::flush", "after ", timeout,
+    throw TimeoutError("after ", timeout,
                        fmt::format(" {} of what was sent is not served", last - state_->served()));
 }
 
-std::uint64_t RequestServer::failures() const {
-    mark_.require_own(state_->owner() + "::failures");
-    return state_->failures().count();
-}
-void RequestServer::rethrow_failure() const {
-    mark_.require_own(state_->owner() + "::rethrow_failure");
-    state_->failures().rethrow_first();
-}
+std::uint64_t RequestServer::failures() const { return state_->failures().count(); }
+void RequestServer::rethrow_failure() const { state_->failures().rethrow_first(); }
 
 ReplyMemory::ReplyMemory(Device const& device, std::uint32_t slots, Sequence first)
     : slots_(slots),
       memory_([&] {
-          require_reply_slots("HostService", slots);
+          require_reply_slots(slots);
           // What the device writes lies on pages that the host flushes nothing to.
           return device.allocate(lines_size(slots) +
                                  (std::size_t{slots} + 1) * sizeof(std::uint64_t));

@@ -24,25 +24,22 @@ std::string_view to_string(BlockActivity activity) {
 
 namespace detail {
 
-void check_options(std::string_view owner, KernelOptions const& options) {
+void check_options(KernelOptions const& options) {
     constexpr std::chrono::milliseconds least_host_limit{10};
     constexpr std::uint32_t longest_sleep_ns = 1'000'000;
     std::chrono::nanoseconds const host_limit = options.host_limit.value_or(least_host_limit);
-    if (blocks_of(options) == 0)
-        throw UsageError(owner, "0 blocks: a kernel has at least one block");
+    if (blocks_of(options) == 0) throw UsageError("0 blocks: a kernel has at least one block");
     if (host_limit.count() != 0 && host_limit < least_host_limit) {
-        throw UsageError(owner,
-                         fmt::format("a host_limit of {}: it is 10 ms or more, or 0 for none",
+        throw UsageError(fmt::format("a host_limit of {}: it is 10 ms or more, or 0 for none",
                                      duration_text(host_limit)));
     }
     if (options.lifetime.count() < 0) {
-        throw UsageError(owner, fmt::format("a lifetime of {}: it is 0, for ever, or more",
-                                            duration_text(options.lifetime)));
+        throw UsageError(fmt::format("a lifetime of {}: it is 0, for ever, or more",
+                                     duration_text(options.lifetime)));
     }
     if (options.idle.longest_sleep_ns > longest_sleep_ns) {
         using std::chrono::nanoseconds;
-        throw UsageError(owner,
-                         fmt::format("a sleep of {}: a GPU sleeps for {} at most",
+        throw UsageError(fmt::format("a sleep of {}: a GPU sleeps for {} at most",
                                      duration_text(nanoseconds(options.idle.longest_sleep_ns)),
                                      duration_text(nanoseconds(longest_sleep_ns))));
     }

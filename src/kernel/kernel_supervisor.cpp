@@ -37,12 +37,10 @@ std::shared_ptr<ChannelMemory> make_block_lines(Device const& device, unsigned b
 }
 
 KernelSupervisor::KernelSupervisor(Device const& device, std::shared_ptr<ChannelMemory> memory,
-                                   KernelOptions const& options, std::string owner,
-                                   unsigned channels_per_block)
+                                   KernelOptions const& options, unsigned channels_per_block)
     : device_(device),
       memory_(std::move(memory)),
       options_(options),
-      owner_(std::move(owner)),
       channels_per_block_(channels_per_block),
       host_limit_(host_silence_limit(options, device_.traits())),
       beats_(blocks_of(options), Beat{0, Clock::now()}),
@@ -57,10 +55,8 @@ KernelSupervisor::KernelSupervisor(Device const& device, std::shared_ptr<Channel
 std::shared_ptr<KernelSupervisor> KernelSupervisor::make(Device const& device,
                                                          std::shared_ptr<ChannelMemory> memory,
                                                          KernelOptions const& options,
-                                                         std::string owner,
                                                          unsigned channels_per_block) {
-    return {new KernelSupervisor(device, std::move(memory), options, std::move(owner),
-                                 channels_per_block),
+    return {new KernelSupervisor(device, std::move(memory), options, channels_per_block),
             &KernelSupervisor::let_go};
 }
 
@@ -131,17 +127,17 @@ void KernelSupervisor::await_start() {
     auto const check_fault = [&] { (void)running_.finished(); };
     if (!wait.until(all_started, running_.start_by_.left(), check_fault)) {
         ask_to_stop();
-        throw TimeoutError(owner_,
-                           "not every block had started within start_timeout: another kernel "
-                           "holds the device, or this one's stream shares a hardware queue "
-                           "(CUDA_DEVICE_MAX_CONNECTIONS)");
+        throw TimeoutError(
+            "not every block had started within start_timeout: another kernel "
+            "holds the device, or this one's stream shares a hardware queue "
+            "(CUDA_DEVICE_MAX_CONNECTIONS)");
     }
     // The heart beats once launch() is back: one that waited for its kernel left it alone till
     // then.
     if (end_reason() == EndReason::host_silent) {
-        throw UnsupportedError(owner_, why_ended() +
-                                           ", since its launch waited for it: CUDA_LAUNCH_BLOCKING "
-                                           "is set, or a profiler or debugger does that");
+        throw UnsupportedError(why_ended() +
+                               ", since its launch waited for it: CUDA_LAUNCH_BLOCKING "
+                               "is set, or a profiler or debugger does that");
     }
     state_ = KernelState::running;
 }
@@ -244,7 +240,6 @@ void KernelSupervisor::ask_to_stop() {
 
 void KernelSupervisor::drain(std::function<bool()> const& answered,
                              std::chrono::nanoseconds timeout) {
-    std::string const call = owner_ + "::drain";
     Deadline const deadline(timeout);
     KernelState state = KernelState::running;
     state_.compare_exchange_strong(state, KernelState::draining);
@@ -253,23 +248,23 @@ void KernelSupervisor::drain(std::function<bool()> const& answered,
     bool const ended_by_itself = state == KernelState::stopped && !told_to_stop_;
     if (state != KernelState::running && state != KernelState::draining && !ends &&
         !ended_by_itself) {
-        require_open(call);
+        require_open();
     }
-    auto const check = [&] { require_alive(call); };
+    auto const check = [&] { require_alive(); };
     if (!ends && !HostWait(HostWait::Style::yield).until(answered, timeout, check)) {
-        throw TimeoutError(call, "not everything is answered after ", timeout,
+        throw TimeoutError("not everything is answered after ", timeout,
                            ": a handler is still at a request, replies that nobody takes leave no "
                            "room, or a client of another process has not heard of the drain");
     }
     drained_ = true;
     if (ends_within(std::max<std::chrono::nanoseconds>(deadline.left(), shortest_end))) return;
-    throw TimeoutError(call, "all is answered, but the kernel has not ended within ", timeout,
+    throw TimeoutError("all is answered, but the kernel has not ended within ", timeout,
                        ", nor within a second of the last answer; a handler may not have returned");
 }
 
 void KernelSupervisor::stop(std::chrono::nanoseconds timeout) {
     if (ends_within(timeout)) return;
-    throw TimeoutError(owner_ + "::stop", "the kernel has not ended within ", timeout,
+    throw TimeoutError("the kernel has not ended within ", timeout,
                        "; a handler may not have returned");
 }
 
@@ -303,10 +298,9 @@ KernelState KernelSupervisor::state() const {
     return state_;
 }
 
-void KernelSupervisor::require_block(std::string_view call, unsigned block) const {
+void KernelSupervisor::require_block(unsigned block) const {
     if (block < blocks()) return;
-    throw UsageError(fmt::format("{}::{}", owner_, call),
-                     fmt::format("there is no block {}: there are {}", block, blocks()));
+    throw UsageError(fmt::format("there is no block {}: there are {}", block, blocks()));
 }
 
 BlockActivity KernelSupervisor::activity(unsigned block, bool outstanding) const {
@@ -319,7 +313,7 @@ BlockActivity KernelSupervisor::activity(unsigned block, bool outstanding) const
 }
 
 unsigned KernelSupervisor::sm(unsigned block) const {
-    require_block("sm", block);
+    require_block(block);
     StatusLine const* status = leading_channel(block).status;
     return static_cast<unsigned>(HostCached().load_word(&status->sm));
 }

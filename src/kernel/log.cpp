@@ -69,14 +69,13 @@ std::optional<LogRegistry::Entry> LogRegistry::find(std::uint32_t id) const {
 
 void LogRegistry::require_sound() const {
     std::lock_guard const lock(ForkMutex<LogRegistry>::get());
-    if (!collision_.empty()) throw UsageError("LogService", collision_);
+    if (!collision_.empty()) throw UsageError(collision_);
     std::array<std::uint64_t, log_arguments> const zeros{};
     for (auto const& [id, entry] : entries_) {
         try {
             (void)format(entry, zeros.data());
         } catch (fmt::format_error const& error) {
-            throw UsageError("LogService",
-                             fmt::format(R"(the log text "{}" cannot be formatted: {})", entry.text,
+            throw UsageError(fmt::format(R"(the log text "{}" cannot be formatted: {})", entry.text,
                                          error.what()));
         }
     }

@@ -13,29 +13,27 @@
 namespace carillon::detail {
 namespace {
 
-constexpr char const* pool_owner = "PersistentKernel";
-
 void require_pool(Pool const& pool, KernelOptions const& options, unsigned threads) {
-    check_options(pool_owner, options);
-    check_capacity(pool_owner, options.capacity);
+    check_options(options);
+    check_capacity(options.capacity);
     if (pool.clients == 0 || pool.replies == 0) {
-        throw UsageError(pool_owner, "no client, or no reply, could ever be outstanding");
+        throw UsageError("no client, or no reply, could ever be outstanding");
     }
-    require_senders(pool_owner, pool.clients);
-    require_reply_slots(pool_owner, std::uint64_t{pool.clients} * pool.replies);
+    require_senders(pool.clients);
+    require_reply_slots(std::uint64_t{pool.clients} * pool.replies);
     if (pool.stripe > 1 && threads > 1) {
-        throw UsageError(pool_owner,
-                         fmt::format("a stripe of {}: the threads of a block that run a handler "
-                                     "together take one request at a time",
-                                     pool.stripe));
+        throw UsageError(
+            fmt::format("a stripe of {}: the threads of a block that run a handler "
+                        "together take one request at a time",
+                        pool.stripe));
     }
     if (std::uint64_t{blocks_of(options)} * pool.stripe > options.capacity) {
-        throw UsageError(pool_owner,
-                         fmt::format("{} blocks that take {} requests at a time share a ring of "
-                                     "{} slots",
-                                     blocks_of(options), pool.stripe, options.capacity));
+        throw UsageError(
+            fmt::format("{} blocks that take {} requests at a time share a ring of "
+                        "{} slots",
+                        blocks_of(options), pool.stripe, options.capacity));
     }
-    require_stripe(pool_owner, pool.stripe, options.capacity);
+    require_stripe(pool.stripe, options.capacity);
 }
 
 // A block that shares the ring with none claims many requests at once: no other waits for them.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "carillon/detail/access/host_cached.hpp"
+#include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/log_texts.hpp"
 #include "carillon/detail/host/owned.hpp"
 #include "carillon/detail/host/say_line.hpp"
@@ -18,7 +19,7 @@ void print(LogRecord const& record) { detail::say_line(detail::log_line(record))
 
 }  // namespace
 
-LogService::LogService(Device const& device, LogOptions options)
+LogService::LogService(Device const& device, LogOptions options) try
     : dropped_(device.allocate(sizeof(detail::Line))),
       published_(std::make_shared<detail::PublishedLog>(device, options.shared_capacity)) {
     auto const& registry = detail::LogRegistry::of_program();
@@ -38,22 +39,29 @@ LogService::LogService(Device const& device, LogOptions options)
             clients->write(record);
             sink(record);
         });
+} catch (...) {
+    detail::throw_named("LogService");
 }
 
 DeviceLog LogService::device_handle() const {
-    return {server("LogService::device_handle").device_view(),
-            static_cast<std::uint64_t*>(dropped_.device_ptr())};
+    return detail::in_call("LogService::device_handle", [&] {
+        return DeviceLog(detail::owned(server_).device_view(),
+                         static_cast<std::uint64_t*>(dropped_.device_ptr()));
+    });
 }
 
 void LogService::serve(Server& server, NameArgument name) const {
-    detail::ServerMaker::share(server, name,
-                               detail::owned(published_, "LogService::serve").object());
+    detail::in_call("LogService::serve", [&] {
+        detail::ServerMaker::share(server, name, detail::owned(published_).object());
+    });
 }
 
 std::uint64_t LogService::dropped() const {
-    (void)server("LogService::dropped");
-    return detail::HostCached(dropped_.range_sync())
-        .load_word(static_cast<std::uint64_t const*>(dropped_.host_ptr()));
+    return detail::in_call("LogService::dropped", [&] {
+        (void)detail::owned(server_);
+        return detail::HostCached(dropped_.range_sync())
+            .load_word(static_cast<std::uint64_t const*>(dropped_.host_ptr()));
+    });
 }
 
 }  // namespace carillon

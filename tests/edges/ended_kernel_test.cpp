@@ -18,11 +18,11 @@ class AnswersAndEnds final : public ChannelPeer {
    public:
     explicit AnswersAndEnds(ChannelView const& view) : ends_(view.requests, view.replies) {}
 
-    void require_open(std::string_view /*call*/) const override {}
-    void require_alive(std::string_view call) override {
+    void require_open() const override {}
+    void require_alive() override {
         int request = 0;
         while (ends_.requests.try_pop(request)) (void)ends_.replies.try_push(-request);
-        throw StoppedError(call, "the kernel has ended");
+        throw StoppedError("the kernel has ended");
     }
 
    private:

@@ -263,7 +263,7 @@ TEST_P(LimitsOfObjectsTest, null) {
          {"copy_from_device, nothing", Expected::behaves(),
           [&] { copy_from_device({}, memory, 64); }},
          {"Pins, none", Expected::usage("Pins: "), [&] { Pins(device(), {}); }},
-         {"launch_pinned, no role", Expected::usage("launch: "),
+         {"launch_pinned, no role", Expected::usage("launch_pinned: "),
           [&] { (void)launch_pinned(device(), Pins(0), NothingBody{}); }},
          {"wait_style, empty", Expected::behaves(), [&] { return !wait_style(""); }},
          {"Device::open, empty", Expected::usage("Device::open: "),

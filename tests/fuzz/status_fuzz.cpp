@@ -16,8 +16,7 @@ struct Watched {
     Device device = Device::open("emulated");
     std::shared_ptr<ChannelMemory> memory = std::make_shared<ChannelMemory>(device, 4, 4);
     std::shared_ptr<detail::KernelSupervisor> host = detail::KernelSupervisor::make(
-        device, memory, {.blocks = status_blocks, .start_timeout = std::chrono::nanoseconds(0)},
-        "PersistentKernel", 2);
+        device, memory, {.blocks = status_blocks, .start_timeout = std::chrono::nanoseconds(0)}, 2);
 
     StatusLine& status(unsigned block) { return *memory->host_view().channel(2 * block).status; }
 };

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -67,8 +66,8 @@ class ClientList {
         clients_.push_back(std::make_unique<Client>(std::forward<End>(end)...));
     }
     [[nodiscard]] std::size_t size() const { return clients_.size(); }
-    [[nodiscard]] Client& at(std::string_view call, unsigned index) const {
-        if (index >= clients_.size()) throw UsageError(call, "there is no such channel");
+    [[nodiscard]] Client& at(unsigned index) const {
+        if (index >= clients_.size()) throw UsageError("there is no such channel");
         return *clients_[index];
     }
     // Of `count` from `first` on.
@@ -155,9 +154,7 @@ class Route<Handler, Channels> {
     }
 
     [[nodiscard]] ClientList<Client> const& channels() const { return channels_; }
-    [[nodiscard]] Client& express(std::string_view call, unsigned block) const {
-        return express_.at(call, block);
-    }
+    [[nodiscard]] Client& express(unsigned block) const { return express_.at(block); }
     [[nodiscard]] ChannelPlacement const& placement() const { return placement_; }
 
     [[nodiscard]] bool all_answered() const {

@@ -46,9 +46,5 @@ void require_messages(std::span<T> messages) {
 
 CARILLON_WITH_CALL(check_capacity)
 CARILLON_WITH_CALL(check_first)
-CARILLON_WITH_CALL(check_shared)
-CARILLON_WITH_CALL(check_chunk_bytes)
-CARILLON_WITH_CALL(checked_memory)
-CARILLON_WITH_CALL(require_messages)
 
 }  // namespace carillon::detail

@@ -5,8 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <string>
-#include <string_view>
 
 #include "carillon/channel_memory.hpp"
 #include "carillon/detail/host/kernel_supervisor.hpp"
@@ -42,11 +40,10 @@ class CopyKernel {
     // What a block is asked for is a multiple of this as a rule.
     static constexpr std::size_t share_unit = 128;
 
-    // `owner`: the class whose name errors have; its blocks have `most_threads` at most. Throws
-    // UsageError for options that no kernel can have, and what Device::allocate throws. The kernel
-    // is launched by whoever has it: kernel().run().
-    CopyKernel(std::string_view owner, Device const& device, CopyKernelOptions const& options,
-               unsigned most_threads);
+    // Its blocks have `most_threads` at most. Throws UsageError for options that no kernel can
+    // have, and what Device::allocate throws. The kernel is launched by whoever has it:
+    // kernel().run().
+    CopyKernel(Device const& device, CopyKernelOptions const& options, unsigned most_threads);
 
     [[nodiscard]] Device const& device() const { return device_; }
     [[nodiscard]] LaunchShape shape() const { return shape_; }
@@ -61,10 +58,8 @@ class CopyKernel {
     [[nodiscard]] Memory const& request_memory() const { return channels_->device_memory(); }
     // R5, through H2: requests that were pushed leave now, all with one fence.
     void commit() const { far_.commit(request_memory().host_ptr(), request_memory().size()); }
-    // Throws UsageError, in the name of `call`, for a range outside the memory, and for memory of
-    // another device.
-    void require(std::string_view call, Memory const& memory, std::size_t offset,
-                 std::size_t size) const;
+    // Throws UsageError for a range outside the memory, and for memory of another device.
+    void require(Memory const& memory, std::size_t offset, std::size_t size) const;
 
    private:
     Device device_;

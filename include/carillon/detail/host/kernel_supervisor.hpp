@@ -42,9 +42,10 @@ class ExitHook;
     return {
         .blocks = blocks_of(options), .threads = threads, .start_timeout = options.start_timeout};
 }
-// Throws UsageError, in the name of `owner`, for options that no kernel can have. The capacity is
-// for whoever makes the rings.
-void check_options(std::string_view owner, KernelOptions const& options);
+// Throws UsageError for options that no kernel can have. The capacity is for whoever makes the
+// rings.
+void check_options(KernelOptions const& options);
+CARILLON_WITH_CALL(check_options)
 
 // How long a kernel may hear nothing from its host; 0: for ever.
 [[nodiscard]] std::chrono::nanoseconds host_silence_limit(KernelOptions const& options,
@@ -59,18 +60,27 @@ void check_options(std::string_view owner, KernelOptions const& options);
 class KernelSupervisor final : public ChannelPeer {
    public:
     // All that may fail comes before the kernel is launched, which nothing could stop then.
-    // `owner`: the class whose name its errors have. The first of a block's channels in `memory`
-    // has its control and status lines. Throws SystemError. Whoever has it last ends the kernel,
-    // and it stays where it is in a child that was forked, and where its thread sits in the driver.
+    // The first of a block's channels in `memory` has its control and status lines. Throws
+    // SystemError. Whoever has it last ends the kernel, and it stays where it is in a child that
+    // was forked, and where its thread sits in the driver.
     [[nodiscard]] static std::shared_ptr<KernelSupervisor> make(
         Device const& device, std::shared_ptr<ChannelMemory> memory, KernelOptions const& options,
-        std::string owner = "PersistentKernel", unsigned channels_per_block = 1);
+        unsigned channels_per_block = 1);
+    [[nodiscard]] static std::shared_ptr<KernelSupervisor> make(  // CARILLON_WITH_CALL
+        Device const& device, std::shared_ptr<ChannelMemory> memory, KernelOptions const& options,
+        char const* /*owner*/) {
+        return make(device, std::move(memory), options);
+    }
     KernelSupervisor(KernelSupervisor const&) = delete;
     KernelSupervisor& operator=(KernelSupervisor const&) = delete;
     ~KernelSupervisor() override = default;
 
-    // Itself; throws ForkError, in the name of `call`, in a child.
-    [[nodiscard]] KernelSupervisor& of_this_process(std::string_view call) {
+    // Itself; throws ForkError in a child.
+    [[nodiscard]] KernelSupervisor& of_this_process() {
+        mark_.require_own();
+        return *this;
+    }
+    [[nodiscard]] KernelSupervisor& of_this_process(std::string_view call) {  // CARILLON_WITH_CALL
         mark_.require_own(call);
         return *this;
     }
@@ -84,8 +94,9 @@ class KernelSupervisor final : public ChannelPeer {
     void end() noexcept;
     [[nodiscard]] bool running() const;
     [[nodiscard]] KernelState state() const;
-    // Throws UsageError, in the name of the owner's `call`, for a block that is not.
-    void require_block(std::string_view call, unsigned block) const;
+    // Throws UsageError for a block that is not.
+    void require_block(unsigned block) const;
+    CARILLON_WITH_CALL_CONST(require_block)
     // `outstanding`: whether the block, which is there, has requests.
     [[nodiscard]] BlockActivity activity(unsigned block, bool outstanding) const;
     [[nodiscard]] unsigned blocks() const { return blocks_of(options_); }
@@ -109,7 +120,7 @@ class KernelSupervisor final : public ChannelPeer {
     };
 
     KernelSupervisor(Device const& device, std::shared_ptr<ChannelMemory> memory,
-                     KernelOptions const& options, std::string owner, unsigned channels_per_block);
+                     KernelOptions const& options, unsigned channels_per_block);
     // As the last one who had it goes.
     static void let_go(KernelSupervisor* supervisor) noexcept;
     // Before the process takes the memory away; an object with static storage is there still.
@@ -141,7 +152,6 @@ class KernelSupervisor final : public ChannelPeer {
     Device device_;
     std::shared_ptr<ChannelMemory> memory_;
     KernelOptions options_;
-    std::string owner_;
     unsigned channels_per_block_;
     std::chrono::nanoseconds host_limit_;
     std::atomic<KernelState>& state_ = own_state();

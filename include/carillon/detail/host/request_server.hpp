@@ -48,14 +48,16 @@ class RequestServer {
     // gets the word finds it counted.
     using Serve = std::function<void(PayloadWords const&, ServiceFailures&)>;
 
-    // `owner`: the class whose name its errors have. `quads`: what a request fills of its line.
-    // Throws UsageError for the options, and what Device::allocate throws.
+    // `owner`: the class that has it, for a line on stderr. `quads`: what a request fills of its
+    // line. Throws UsageError for the options, and what Device::allocate throws.
     RequestServer(std::string_view owner, Device const& device, std::uint32_t quads,
                   std::uint32_t capacity, Sequence first, ServiceThreadOptions const& options,
                   Serve serve);
     RequestServer(RequestServer const&) = delete;
     RequestServer& operator=(RequestServer const&) = delete;
     ~RequestServer();
+
+    void require_own() const { mark_.require_own(); }
 
     [[nodiscard]] MpmcRingView device_view() const;
     // Waits until what was sent before is served. Throws TimeoutError.

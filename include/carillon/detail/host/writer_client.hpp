@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "carillon/client.hpp"
@@ -20,8 +19,7 @@ struct DeviceWriterOptions;
 
 namespace carillon::detail {
 
-// The CPU's side of a DeviceWriter, for which no device code is needed. Of its calls `call` is what
-// the user called, for errors.
+// The CPU's side of a DeviceWriter, for which no device code is needed.
 class WriterClient {
    public:
     // What is to be copied: where to, where from, and how much.
@@ -48,20 +46,18 @@ class WriterClient {
     // A copy to a range of the device's memory, or anywhere on it; from memory of any kind, or from
     // page-locked memory. They throw UsageError for a range outside a memory, memory of another
     // device, null pointers and more than a program can address.
-    [[nodiscard]] Copy copy(std::string_view call, Memory const& to, std::size_t offset,
+    [[nodiscard]] Copy copy(Memory const& to, std::size_t offset,
                             std::span<std::byte const> from) const;
-    [[nodiscard]] Copy copy(std::string_view call, Memory const& to, std::size_t offset,
-                            Memory const& from, std::size_t from_offset, std::size_t size) const;
-    [[nodiscard]] static Copy copy(std::string_view call, void* to,
-                                   std::span<std::byte const> from);
-    [[nodiscard]] static Copy copy(std::string_view call, void* to, void const* from,
-                                   std::size_t size);
+    [[nodiscard]] Copy copy(Memory const& to, std::size_t offset, Memory const& from,
+                            std::size_t from_offset, std::size_t size) const;
+    [[nodiscard]] static Copy copy(void* to, std::span<std::byte const> from);
+    [[nodiscard]] static Copy copy(void* to, void const* from, std::size_t size);
     // Waits until all of it is there.
-    void write(std::string_view call, Copy copy, std::chrono::nanoseconds timeout);
+    void write(Copy copy, std::chrono::nanoseconds timeout);
     // Waits until the blocks are asked for all of it, which is page-locked.
-    [[nodiscard]] Ticket submit(std::string_view call, Copy copy, std::chrono::nanoseconds timeout);
-    [[nodiscard]] bool try_wait(std::string_view call, Ticket const& ticket);
-    void wait(std::string_view call, Ticket const& ticket, std::chrono::nanoseconds timeout);
+    [[nodiscard]] Ticket submit(Copy copy, std::chrono::nanoseconds timeout);
+    [[nodiscard]] bool try_wait(Ticket const& ticket);
+    void wait(Ticket const& ticket, std::chrono::nanoseconds timeout);
     // By the CPU's stores, or as write().
     void copy_to_device(Memory const& to, std::size_t offset, std::span<std::byte const> from,
                         std::chrono::nanoseconds timeout);
@@ -71,20 +67,20 @@ class WriterClient {
 
    private:
     // Throws StoppedError.
-    void begin(std::string_view call, Copy& copy);
+    void begin(Copy& copy);
     // Asks for as much as there is room for now.
     void ask(Copy& copy);
     void ask_for_pieces(Copy& copy);
     void ask_for_a_chunk(Copy& copy);
     [[nodiscard]] std::size_t piece_of(std::size_t size) const;
-    [[nodiscard]] std::uint64_t valid(std::string_view call, Ticket const& ticket) const;
+    [[nodiscard]] std::uint64_t valid(Ticket const& ticket) const;
     [[nodiscard]] bool is_there(std::uint64_t piece);
     [[nodiscard]] bool cpu_is_faster(std::size_t size, std::size_t least) const;
     // Throws TimeoutError. A copy that is left then, or by another error, is given up.
     template <class Poll>
-    void wait_for(std::string_view call, Poll&& poll, std::chrono::nanoseconds timeout);
+    void wait_for(Poll&& poll, std::chrono::nanoseconds timeout);
     template <class Poll>
-    void wait_or_give_up(std::string_view call, Poll&& poll, std::chrono::nanoseconds timeout);
+    void wait_or_give_up(Poll&& poll, std::chrono::nanoseconds timeout);
 
     std::size_t chunk_;
     std::size_t stride_;
