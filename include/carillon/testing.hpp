@@ -21,6 +21,7 @@
 
 #include "carillon/block.hpp"
 #include "carillon/commands.hpp"
+#include "carillon/detail/host/door.hpp"
 #include "carillon/detail/kernel/block_state.hpp"
 #include "carillon/detail/kernel/handler.hpp"
 #include "carillon/detail/wire/line.hpp"
@@ -42,7 +43,7 @@ struct BlockOptions {
 // destroyed.
 class BlockError : public Error {
    public:
-    BlockError(std::string_view call, std::uint64_t seed, std::string_view cause);
+    BlockError(std::uint64_t seed, std::string_view cause);
 
     [[nodiscard]] std::uint64_t seed() const { return seed_; }
 
@@ -70,8 +71,8 @@ class FiberBlock;
 // The threads of one block, which run together once for each seed.
 class ThreadsOfBlock {
    public:
-    // Throws UsageError for the options, and OutOfMemoryError. `call` has to outlive it.
-    ThreadsOfBlock(std::string_view call, testing::BlockOptions const& options);
+    // Throws UsageError for the options, and OutOfMemoryError.
+    explicit ThreadsOfBlock(testing::BlockOptions const& options);
     ~ThreadsOfBlock();
     ThreadsOfBlock(ThreadsOfBlock const&) = delete;
     ThreadsOfBlock& operator=(ThreadsOfBlock const&) = delete;
@@ -89,9 +90,9 @@ class ThreadsOfBlock {
 void finish_request();
 
 // Throws RaceError.
-[[noreturn]] void report_race(std::string_view call, testing::BlockOptions const& options,
-                              std::uint64_t seed, std::size_t request, unsigned thread,
-                              std::string const& first_reply, std::string const& reply);
+[[noreturn]] void report_race(testing::BlockOptions const& options, std::uint64_t seed,
+                              std::size_t request, unsigned thread, std::string const& first_reply,
+                              std::string const& reply);
 
 // By their bytes, so that a NaN is the same as itself, or else by their ==: the padding counts
 // where the compiler cannot clear it.
@@ -171,15 +172,14 @@ void handle_by_thread(Handler handler, std::vector<Request> const& requests,
 
 // Throws RaceError where a thread has returned something else with this seed.
 template <class Reply>
-void compare_replies(std::string_view call, testing::BlockOptions const& options,
-                     std::uint64_t seed, RepliesOfThreads<Reply> const& first,
-                     RepliesOfThreads<Reply> const& replies) {
+void compare_replies(testing::BlockOptions const& options, std::uint64_t seed,
+                     RepliesOfThreads<Reply> const& first, RepliesOfThreads<Reply> const& replies) {
     for (std::size_t i = 0; i != first.front().size(); ++i) {
         for (unsigned thread = 0; thread != options.threads; ++thread) {
             Reply const one = first[thread][i];  // no reference: that of a bool is not one
             Reply const other = replies[thread][i];
             if (same_replies(one, other)) continue;
-            report_race(call, options, seed, i, thread, text_of(one), text_of(other));
+            report_race(options, seed, i, thread, text_of(one), text_of(other));
         }
     }
 }
@@ -202,7 +202,6 @@ template <class Handler, class Request>
     static_assert(detail::Handles<Handler, Request>,
                   "carillon: the handler has no operator() for these requests");
     using Reply = detail::ReplyOfHandler<Handler, Request>;
-    constexpr std::string_view call = "testing::run_block";
     if (options.threads == 0) options.threads = detail::threads_of<Handler>();
     detail::RepliesOfThreads<Reply> first;
     detail::RepliesOfThreads<Reply> replies;
@@ -217,11 +216,13 @@ template <class Handler, class Request>
             begin();
             return;
         }
-        detail::compare_replies(call, options, seed, first, replies);
+        detail::compare_replies(options, seed, first, replies);
         for (std::vector<Reply>& each : replies) each.clear();
     };
-    detail::ThreadsOfBlock(call, options)
-        .run([&] { detail::handle_by_thread(handler, requests, replies); }, compare);
+    detail::in_call("testing::run_block", [&] {
+        detail::ThreadsOfBlock(options).run(
+            [&] { detail::handle_by_thread(handler, requests, replies); }, compare);
+    });
     return first.front();
 }
 
@@ -246,13 +247,16 @@ void run_body(Body const& body, BlockOptions options = {},
                   "carillon: a kernel body is called with the number of its block: operator()"
                   "(unsigned)");
     if (options.threads == 0) options.threads = 1;
-    detail::ThreadsOfBlock("testing::run_body", options)
-        .run(
+    detail::in_call("testing::run_body", [&] {
+        detail::ThreadsOfBlock(options).run(
             [&] {
                 Body copy = body;
                 copy(options.block);
             },
-            after);
+            [&](std::uint64_t seed) {
+                if (after) detail::in_callback([&] { after(seed); });
+            });
+    });
 }
 
 // While it lives, kernels that start on emulated devices of this process run each of their blocks

@@ -10,8 +10,6 @@
 
 namespace carillon::detail {
 
-BlockMemory::BlockMemory(std::string_view call) : call_(call) {}
-
 BlockMemory::~BlockMemory() { allow_bytes(room_.get(), sizeof(Room)); }
 
 void BlockMemory::begin(std::byte pattern) {
@@ -33,12 +31,10 @@ void* BlockMemory::variable(void const* site, std::size_t bytes, std::size_t ali
 
 void* BlockMemory::add(void const* site, std::size_t bytes, std::size_t alignment) {
     if (alignment > most_alignment || count_ == most_variables || bytes > most_bytes - bytes_) {
-        throw UsageError(
-            call_,
-            fmt::format(
-                "a shared variable of {} bytes, aligned to {}, behind {} of {} bytes: a block has "
-                "{} variables and {} bytes at most, each variable is aligned to {} at most",
-                bytes, alignment, count_, bytes_, most_variables, most_bytes, most_alignment));
+        throw UsageError(fmt::format(
+            "a shared variable of {} bytes, aligned to {}, behind {} of {} bytes: a block has "
+            "{} variables and {} bytes at most, each variable is aligned to {} at most",
+            bytes, alignment, count_, bytes_, most_variables, most_bytes, most_alignment));
     }
     std::size_t const at = (end_ + alignment - 1) / alignment * alignment;
     variables_[count_++] = {site, at};

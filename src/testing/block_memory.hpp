@@ -5,7 +5,6 @@
 #include <array>
 #include <cstddef>
 #include <memory>
-#include <string_view>
 
 #include "carillon/block.hpp"
 
@@ -16,7 +15,7 @@ class BlockMemory {
     static constexpr std::size_t most_bytes = block::most_shared_bytes;
     static constexpr std::size_t most_variables = 256;
 
-    explicit BlockMemory(std::string_view call);
+    BlockMemory() = default;
     ~BlockMemory();
     BlockMemory(BlockMemory const&) = delete;
     BlockMemory& operator=(BlockMemory const&) = delete;
@@ -41,7 +40,6 @@ class BlockMemory {
     };
     [[nodiscard]] void* add(void const* site, std::size_t bytes, std::size_t alignment);
 
-    std::string_view call_;
     std::unique_ptr<Room> room_ = std::make_unique<Room>();
     std::array<Variable, most_variables> variables_{};
     std::size_t count_ = 0;

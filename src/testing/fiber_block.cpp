@@ -29,8 +29,8 @@ std::byte pattern_of(std::uint64_t seed) {
 // The block of this thread of the CPU, and its index, for as long as it lives.
 class Current {
    public:
-    Current(std::string_view call, TestedBlock* block, unsigned index) : before_(block::index()) {
-        if (tested_block != nullptr) throw UsageError(call, "called by a thread of a tested block");
+    Current(TestedBlock* block, unsigned index) : before_(block::index()) {
+        if (tested_block != nullptr) throw UsageError("called by a thread of a tested block");
         block::emulate(index);
         tested_block = block;
     }
@@ -56,10 +56,10 @@ bool BlockWait::same_as(BlockWait const& other) const {
            same_text(where.file, other.where.file) && where.line == other.where.line;
 }
 
-void require_stack(std::string_view call, std::size_t stack_bytes) {
+void require_stack(std::size_t stack_bytes) {
     if (stack_bytes >= least_stack && stack_bytes <= most_stack) return;
-    throw UsageError(call, fmt::format("stacks of {} bytes: a thread of a block has {} to {}",
-                                       stack_bytes, least_stack, most_stack));
+    throw UsageError(fmt::format("stacks of {} bytes: a thread of a block has {} to {}",
+                                 stack_bytes, least_stack, most_stack));
 }
 
 FiberBlock::Thread::Thread(unsigned number, Warp* lanes_of, std::size_t stack_bytes)
@@ -67,13 +67,11 @@ FiberBlock::Thread::Thread(unsigned number, Warp* lanes_of, std::size_t stack_by
     fiber.set_name(fmt::format("thread {} of the block", rank).c_str());
 }
 
-FiberBlock::FiberBlock(std::string_view call, unsigned threads, std::size_t stack_bytes)
-    : call_(call), threads_(threads), memory_(call) {
+FiberBlock::FiberBlock(unsigned threads, std::size_t stack_bytes) : threads_(threads) {
     if (threads == 0 || threads > most_threads) {
-        throw UsageError(call,
-                         fmt::format("{} threads: a block has 1 to {}", threads, most_threads));
+        throw UsageError(fmt::format("{} threads: a block has 1 to {}", threads, most_threads));
     }
-    require_stack(call, stack_bytes);
+    require_stack(stack_bytes);
     ready_.reserve(threads);
     warps_.resize((threads + lanes_per_warp - 1) / lanes_per_warp);
     try {
@@ -81,13 +79,13 @@ FiberBlock::FiberBlock(std::string_view call, unsigned threads, std::size_t stac
             all_.emplace_back(i, &warps_[i / lanes_per_warp], stack_bytes);
         }
     } catch (std::bad_alloc const&) {
-        throw OutOfMemoryError(call, fmt::format("{} stacks of {} bytes asked for, {} are there",
-                                                 threads, stack_bytes, all_.size()));
+        throw OutOfMemoryError(fmt::format("{} stacks of {} bytes asked for, {} are there", threads,
+                                           stack_bytes, all_.size()));
     }
 }
 
 void FiberBlock::run(std::uint64_t seed, unsigned index, std::function<void()> const& body) {
-    Current const current(call_, this, index);
+    Current const current(this, index);
     begin(seed, body);
     for (unsigned ended = 0; ended != threads_ && !failed_;) {
         if (ready_.empty()) {
@@ -184,10 +182,9 @@ void FiberBlock::tell_votes(Warp& warp, unsigned first, unsigned count) {
 void FiberBlock::fail_by_barrier() {
     std::vector<ThreadState> states;
     for (Thread const& each : all_) states.push_back(each.state);
-    fail(std::make_exception_ptr(
-        testing::BarrierError(call_, seed_,
-                              fmt::format("with seed {} the threads of the block do not meet: {}",
-                                          seed_, describe_threads(states)))));
+    fail(std::make_exception_ptr(testing::BarrierError(
+        seed_, fmt::format("with seed {} the threads of the block do not meet: {}", seed_,
+                           describe_threads(states)))));
 }
 
 void FiberBlock::abandon_threads() {

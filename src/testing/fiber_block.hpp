@@ -14,7 +14,6 @@
 #include <exception>
 #include <functional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "carillon/detail/machine/code_location.hpp"
@@ -46,14 +45,13 @@ struct ThreadState {
 // "threads 0 and 2 to 31 wait at ...; thread 1 has returned", of all threads in order.
 [[nodiscard]] std::string describe_threads(std::vector<ThreadState> const& threads);
 
-// Throws UsageError, in the name of `call`, for a stack on which nothing can run or that no address
-// space has room for.
-void require_stack(std::string_view call, std::size_t stack_bytes);
+// Throws UsageError for a stack on which nothing can run or that no address space has room for.
+void require_stack(std::size_t stack_bytes);
 
 class FiberBlock final : public TestedBlock {
    public:
-    // Throws UsageError and OutOfMemoryError in the name of `call`, which has to outlive it.
-    FiberBlock(std::string_view call, unsigned threads, std::size_t stack_bytes);
+    // Throws UsageError and OutOfMemoryError.
+    FiberBlock(unsigned threads, std::size_t stack_bytes);
 
     // Every thread runs `body`, as one of block `index`. Throws what a thread throws, BarrierError,
     // and UsageError within a thread of a tested block; of use no more after the first two.
@@ -106,7 +104,6 @@ class FiberBlock final : public TestedBlock {
     void abandon_threads();
     [[nodiscard]] unsigned lanes_of(unsigned first) const;
 
-    std::string_view call_;
     unsigned threads_;
     std::deque<Warp> warps_;
     std::deque<Thread> all_;

@@ -2,6 +2,7 @@
 #include <atomic>
 #include <memory>
 
+#include "carillon/detail/host/door.hpp"
 #include "carillon/error.hpp"
 #include "carillon/testing.hpp"
 #include "emulated/block_runner.hpp"
@@ -10,23 +11,27 @@
 namespace carillon::testing {
 namespace {
 
-constexpr char const* call = "testing::ThreadedBlocks";
+constexpr char const* class_name = "testing::ThreadedBlocks";
 std::atomic<bool> is_there{false};
 
 }  // namespace
 
-ThreadedBlocks::ThreadedBlocks(std::uint64_t seed, std::size_t stack_bytes) {
-    detail::require_stack(call, stack_bytes);
+ThreadedBlocks::ThreadedBlocks(std::uint64_t seed, std::size_t stack_bytes) try {
+    detail::require_stack(stack_bytes);
     auto runner = std::make_shared<detail::BlockRunner const>(
         [seed, stack_bytes](unsigned threads, unsigned block, auto const& run_block) {
-            detail::FiberBlock(call, threads, stack_bytes).run(seed, block, [&] {
-                run_block(block);
+            detail::in_call(class_name, [&] {
+                detail::FiberBlock(threads, stack_bytes).run(seed, block, [&] {
+                    run_block(block);
+                });
             });
         });
     if (is_there.exchange(true)) {
-        throw UsageError(call, "there is another one: it would decide how kernels run no more");
+        throw UsageError("there is another one: it would decide how kernels run no more");
     }
     detail::set_block_runner(std::move(runner));
+} catch (...) {
+    detail::throw_named(class_name);
 }
 
 ThreadedBlocks::~ThreadedBlocks() {

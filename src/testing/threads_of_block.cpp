@@ -7,15 +7,15 @@
 
 namespace carillon {
 
-testing::BlockError::BlockError(std::string_view call, std::uint64_t seed, std::string_view cause)
-    : Error(call, cause), seed_(seed) {}
+testing::BlockError::BlockError(std::uint64_t seed, std::string_view cause)
+    : Error(cause), seed_(seed) {}
 
 namespace detail {
 
-ThreadsOfBlock::ThreadsOfBlock(std::string_view call, testing::BlockOptions const& options)
+ThreadsOfBlock::ThreadsOfBlock(testing::BlockOptions const& options)
     : options_(options),
-      block_(std::make_unique<FiberBlock>(call, options.threads, options.stack_bytes)) {
-    if (options.seeds == 0) throw UsageError(call, "no seeds: nothing would be run");
+      block_(std::make_unique<FiberBlock>(options.threads, options.stack_bytes)) {
+    if (options.seeds == 0) throw UsageError("no seeds: nothing would be run");
 }
 
 ThreadsOfBlock::~ThreadsOfBlock() = default;
@@ -30,16 +30,14 @@ void ThreadsOfBlock::run(std::function<void()> const& each_thread,
 
 void finish_request() { tested_block->sync({nullptr, 0}); }
 
-void report_race(std::string_view call, testing::BlockOptions const& options, std::uint64_t seed,
-                 std::size_t request, unsigned thread, std::string const& first_reply,
-                 std::string const& reply) {
+void report_race(testing::BlockOptions const& options, std::uint64_t seed, std::size_t request,
+                 unsigned thread, std::string const& first_reply, std::string const& reply) {
     std::string const which =
         thread == 0 ? fmt::format("the reply to request {}", request)
                     : fmt::format("what thread {} returns for request {}", thread, request);
     throw testing::RaceError(
-        call, seed,
-        fmt::format("the {} threads race: {} is {} with seed {} and {} with seed {}",
-                    options.threads, which, first_reply, options.first_seed, reply, seed));
+        seed, fmt::format("the {} threads race: {} is {} with seed {} and {} with seed {}",
+                          options.threads, which, first_reply, options.first_seed, reply, seed));
 }
 
 }  // namespace detail
