@@ -16,6 +16,7 @@
 
 #include "carillon/arguments.hpp"
 #include "carillon/channel_memory.hpp"
+#include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/probe_launch.hpp"
 #include "carillon/detail/kernel/probe_body.hpp"
 #include "carillon/device.hpp"
@@ -100,7 +101,9 @@ inline namespace CARILLON_TOOLCHAIN {
 // when the device does not answer, and what Device::allocate and launch throw.
 [[nodiscard]] PlacementProfile tune(std::same_as<Device> auto const& device,
                                     TuneOptions const& options = {}) {
-    return detail::tune(device, options, &detail::launch_probe<detail::ProbeBody>);
+    return detail::in_call("tune", [&] {
+        return detail::tune(device, options, &detail::launch_probe<detail::ProbeBody>);
+    });
 }
 
 // Measures which parts of `candidates`, memory for more channels than are needed, suit `blocks`
@@ -111,8 +114,10 @@ inline namespace CARILLON_TOOLCHAIN {
 [[nodiscard]] ChannelPlacement place_channels(std::same_as<Device> auto const& device,
                                               ChannelMemory& candidates, unsigned blocks,
                                               PlacementProfile const& profile) {
-    return detail::place_channels(device, candidates, blocks, profile,
-                                  &detail::launch_probe<detail::ProbeBody>);
+    return detail::in_call("place_channels", [&] {
+        return detail::place_channels(device, candidates, blocks, profile,
+                                      &detail::launch_probe<detail::ProbeBody>);
+    });
 }
 
 }  // namespace CARILLON_TOOLCHAIN

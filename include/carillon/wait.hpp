@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "carillon/arguments.hpp"
+#include "carillon/detail/host/door.hpp"
 #include "carillon/detail/machine/pause.hpp"
 #include "carillon/device_info.hpp"
 
@@ -48,7 +49,10 @@ class BasicHostWait {
 
     // Throws UnsupportedError for a style that this CPU lacks the instructions for.
     explicit BasicHostWait(Style style = Style::spin, Cpu cpu = Cpu()) : style_(style), cpu_(cpu) {
-        if (detail::needs_waitpkg(style) && !cpu_.has_waitpkg()) detail::throw_no_waitpkg(style);
+        detail::in_call("HostWait", [&] {
+            if (detail::needs_waitpkg(style) && !cpu_.has_waitpkg())
+                detail::throw_no_waitpkg(style);
+        });
     }
 
     // The style for a kernel of `blocks` blocks on a device of such traits, unless one was

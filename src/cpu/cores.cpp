@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "carillon/detail/host/door.hpp"
 #include "carillon/placement.hpp"
 
 #include <fmt/format.h>
@@ -81,7 +82,7 @@ std::vector<unsigned> cores_near(DeviceInfo const& info) {
     return near.empty() ? allowed : near;
 }
 
-OnCore::OnCore(unsigned core) {
+OnCore::OnCore(unsigned core) try {
     if (sched_getaffinity(0, sizeof(before_), &before_) != 0) {
         throw SystemError("sched_getaffinity", errno);
     }
@@ -91,9 +92,12 @@ OnCore::OnCore(unsigned core) {
     if (sched_setaffinity(0, sizeof(only), &only) == 0) return;
     // Not looked up beforehand: a thread may leave the cores that it was given for others.
     if (errno != EINVAL) throw SystemError("sched_setaffinity", errno);
-    throw UsageError("OnCore", fmt::format("there is no core {} for this process; this thread may "
-                                           "run on {}",
-                                           core, fmt::join(allowed_cores(), ", ")));
+    throw UsageError(
+        fmt::format("there is no core {} for this process; this thread may "
+                    "run on {}",
+                    core, fmt::join(allowed_cores(), ", ")));
+} catch (...) {
+    detail::throw_named("OnCore");
 }
 
 OnCore::~OnCore() { (void)sched_setaffinity(0, sizeof(before_), &before_); }

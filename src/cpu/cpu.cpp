@@ -37,10 +37,9 @@ void detail::leave_pinned_cores() noexcept {
     if (CPU_COUNT(&others) != 0) (void)sched_setaffinity(0, sizeof(others), &others);
 }
 
-void detail::require_single_copy_16_bytes(std::string_view call) {
+void detail::require_single_copy_16_bytes() {
     if (__builtin_cpu_supports("avx") == 0) {
-        throw UnsupportedError(call,
-                               "this CPU lacks AVX, so a 16-byte load may be torn into halves");
+        throw UnsupportedError("this CPU lacks AVX, so a 16-byte load may be torn into halves");
     }
 }
 

@@ -2,12 +2,11 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 namespace carillon::detail {
 
 // Throws UnsupportedError unless aligned 16-byte loads are single accesses on this CPU (AVX).
-void require_single_copy_16_bytes(std::string_view call);
+void require_single_copy_16_bytes();
 
 // For a thread of the library's own, which inherits the cores of whoever started it: if that one
 // was pinned to one core since the process began, leaves it that one and takes the process's

@@ -27,8 +27,8 @@ bool supported(WaitStyle style) {
 }
 
 void detail::throw_no_waitpkg(WaitStyle style) {
-    throw UnsupportedError("HostWait", "this CPU lacks WAITPKG, which the style " +
-                                           std::string(to_string(style)) + " needs");
+    throw UnsupportedError("this CPU lacks WAITPKG, which the style " +
+                           std::string(to_string(style)) + " needs");
 }
 
 }  // namespace carillon

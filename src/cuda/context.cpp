@@ -40,7 +40,7 @@ std::shared_ptr<CudaContext> CudaContext::current() {
     CUcontext context = nullptr;
     cuda.check(cuda.cuCtxGetCurrent(&context), "cuCtxGetCurrent");
     if (context == nullptr) {
-        throw UsageError("Device::open(\"current\")", "this thread has no current CUDA context");
+        throw UsageError("this thread has no current CUDA context");
     }
     CUdevice device = 0;
     cuda.check(cuda.cuCtxGetDevice(&device), "cuCtxGetDevice");

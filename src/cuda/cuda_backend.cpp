@@ -29,8 +29,6 @@
 namespace carillon::detail {
 namespace {
 
-constexpr std::string_view start_call = "start kernel";
-
 // A kernel on a stream of its own.
 class StreamExecution final : public Execution {
    public:
@@ -186,16 +184,14 @@ class CudaBackend final : public Backend {
         return memory_->allocate(context_, size);
     }
     std::unique_ptr<Allocation> allocate_host(std::size_t size) override {
-        return allocate_page_locked(context_, size, "Device::allocate_host");
+        return allocate_page_locked(context_, size);
     }
     std::unique_ptr<Allocation> allocate_shared_host(std::size_t size) override {
-        return allocate_shared_page_locked(context_, residents(), size,
-                                           "Device::allocate_shared_host");
+        return allocate_shared_page_locked(context_, residents(), size);
     }
     std::unique_ptr<Allocation> register_host(std::span<std::byte> bytes,
                                               std::shared_ptr<void const> owner) override {
-        return register_page_locked(context_, residents(), bytes, std::move(owner),
-                                    "Device::register_host");
+        return register_page_locked(context_, residents(), bytes, std::move(owner));
     }
     std::unique_ptr<Allocation> import(FileDescriptor fd, std::size_t size) override {
         return memory_->import(context_, std::move(fd), size);
@@ -219,7 +215,7 @@ class CudaBackend final : public Backend {
     // Loads what the program has, and reserves its stack, before kernels of anybody's may run.
     void prepare_program();
     // The same, with `code`'s turn, in the context, in which no kernel of the library's lives.
-    void prepare_program(std::string_view call, ProgramCode& code, std::size_t least);
+    void prepare_program(ProgramCode& code, std::size_t least);
     // With `code`'s turn, in the context: the kernel with all that its launch would wait for.
     [[nodiscard]] CUfunction prepare(Program const& program, ProgramCode& code);
     // On a thread of the library's.
@@ -250,11 +246,10 @@ void CudaBackend::describe() {
         10 * context_->attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
         context_->attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
     if (*info_.compute_capability < 70) {
-        throw UnsupportedError("Device::open",
-                               fmt::format("{} has compute capability {}.{}: a GPU below 7.0 has "
-                                           "no 16-byte access that is never torn",
-                                           info_.name, *info_.compute_capability / 10,
-                                           *info_.compute_capability % 10));
+        throw UnsupportedError(fmt::format(
+            "{} has compute capability {}.{}: a GPU below 7.0 has "
+            "no 16-byte access that is never torn",
+            info_.name, *info_.compute_capability / 10, *info_.compute_capability % 10));
     }
     info_.sm_count = context_->attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
     int version = 0;
@@ -265,25 +260,23 @@ void CudaBackend::describe() {
 }
 
 StackUse CudaBackend::stack() {
-    constexpr std::string_view call = "Device::stack";
     ContextScope const scope(*context_);
     ProgramCode& code = ProgramCode::of(*context_);
-    ProgramCode::Turn const turn(code, call);
+    ProgramCode::Turn const turn(code);
     if (!beside_others()) code.load();
     return stack_of(*context_, code.needed());
 }
 
 void CudaBackend::prepare_program() {
-    constexpr std::string_view call = "Device::open";
     ContextScope const scope(*context_);
     ProgramCode& code = ProgramCode::of(*context_);
-    ProgramCode::Turn const turn(code, call);
-    if (!beside_others()) prepare_program(call, code, 0);
+    ProgramCode::Turn const turn(code);
+    if (!beside_others()) prepare_program(code, 0);
 }
 
-void CudaBackend::prepare_program(std::string_view call, ProgramCode& code, std::size_t least) {
+void CudaBackend::prepare_program(ProgramCode& code, std::size_t least) {
     code.load();
-    reserve_stack(call, *context_, stack_bytes_.value_or(code.needed()), least);
+    reserve_stack(*context_, stack_bytes_.value_or(code.needed()), least);
 }
 
 // Loads the kernel's code where it is not loaded yet.
@@ -296,17 +289,17 @@ CUfunction function_of(Program const& program) {
 CUfunction CudaBackend::prepare(Program const& program, ProgramCode& code) {
     if (!beside_others()) {
         auto* const own = function_of(program);
-        prepare_program(start_call, code, stack_of(own));
+        prepare_program(code, stack_of(own));
         return own;
     }
     if (program.kernel != nullptr && !code.has(*program.kernel)) {
-        throw UsageError(start_call,
-                         "the kernel is of a library that was loaded when another kernel lived on "
-                         "this GPU, and CUDA loads code only while none does: load the library "
-                         "before the first kernel is started");
+        throw UsageError(
+            "the kernel is of a library that was loaded when another kernel lived on "
+            "this GPU, and CUDA loads code only while none does: load the library "
+            "before the first kernel is started");
     }
     auto* const own = function_of(program);
-    require_stack(start_call, *context_, stack_of(own));
+    require_stack(*context_, stack_of(own));
     return own;
 }
 
@@ -315,7 +308,7 @@ std::unique_ptr<Execution> CudaBackend::start_now(Program const& program, unsign
     auto const& cuda = CudaDriver::get();
     ContextScope const scope(*context_);
     ProgramCode& code = ProgramCode::of(*context_);
-    ProgramCode::Turn const turn(code, start_call);
+    ProgramCode::Turn const turn(code);
     auto* const function = prepare(program, code);
     int per_sm = 0;
     cuda.check(cuda.cuOccupancyMaxActiveBlocksPerMultiprocessor(
@@ -329,10 +322,10 @@ std::unique_ptr<Execution> CudaBackend::start_now(Program const& program, unsign
 
 std::unique_ptr<Execution> CudaBackend::start(Program const& program, unsigned blocks) {
     if (program.loaded == nullptr && program.kernel == nullptr) {
-        throw UsageError(start_call,
-                         fmt::format("{} needs device code, but this translation unit was not "
-                                     "compiled by nvcc (open \"emulated\", or build it as CUDA)",
-                                     info_.name));
+        throw UsageError(
+            fmt::format("{} needs device code, but this translation unit was not "
+                        "compiled by nvcc (open \"emulated\", or build it as CUDA)",
+                        info_.name));
     }
     auto const pending = std::make_shared<PendingStart>();
     auto self = std::static_pointer_cast<CudaBackend>(shared_from_this());
@@ -341,10 +334,10 @@ std::unique_ptr<Execution> CudaBackend::start(Program const& program, unsigned b
     });
     if (pending->wait(program.start_timeout)) return pending->take();
     thread.detach();
-    throw TimeoutError(start_call,
-                       "the driver has not come back from the launch within start_timeout: it may "
-                       "wait for kernels that run on this GPU, of this program's own or of another "
-                       "library, since this kernel's code or stack was not there yet");
+    throw TimeoutError(
+        "the driver has not come back from the launch within start_timeout: it may "
+        "wait for kernels that run on this GPU, of this program's own or of another "
+        "library, since this kernel's code or stack was not there yet");
 }
 
 CUdevice device_of(int ordinal) {
@@ -352,7 +345,7 @@ CUdevice device_of(int ordinal) {
     int const count = cuda_device_count();
     if (ordinal < 0 || ordinal >= count) {
         throw DeviceNotFoundError(
-            "Device::open", fmt::format("there is no GPU {}: this machine has {}", ordinal, count));
+            fmt::format("there is no GPU {}: this machine has {}", ordinal, count));
     }
     CUdevice device = 0;
     cuda.check(cuda.cuDeviceGet(&device, ordinal), "cuDeviceGet");
@@ -372,7 +365,7 @@ std::shared_ptr<Backend> open_in(Context const& context, std::string const& sele
 
 int cuda_device_count() {
     auto const& cuda = CudaDriver::get();
-    cuda.mark.require_own("Device::open");
+    cuda.mark.require_own();
     int count = 0;
     cuda.check(cuda.cuDeviceGetCount(&count), "cuDeviceGetCount");
     if (count == 0) throw DeviceNotFoundError("cuDeviceGetCount", "the CUDA driver sees no GPU");
@@ -394,11 +387,11 @@ std::shared_ptr<Backend> open_cuda_uuid(std::string_view uuid, DeviceOptions con
         std::copy(std::begin(raw.bytes), std::end(raw.bytes), each.begin());
         if (uuid_text(each) == uuid) return open_cuda(ordinal, options);
     }
-    throw DeviceNotFoundError("Device::open", fmt::format("no GPU has the UUID {}", uuid));
+    throw DeviceNotFoundError(fmt::format("no GPU has the UUID {}", uuid));
 }
 
 std::shared_ptr<Backend> open_cuda_current(DeviceOptions const& options) {
-    CudaDriver::get().mark.require_own("Device::open");
+    CudaDriver::get().mark.require_own();
     return open_in([context = CudaContext::current()] { return context; }, "current", options);
 }
 

@@ -24,9 +24,10 @@ class CudaBuffer {
         ContextScope const scope(*context_);
         CUresult const result = cuda.cuMemAlloc(&allocated_, size_ + page);
         if (result == CUDA_ERROR_OUT_OF_MEMORY) {
-            throw OutOfMemoryError("Device::allocate", fmt::format("{} bytes: cuMemAlloc says "
-                                                                   "CUDA_ERROR_OUT_OF_MEMORY",
-                                                                   size_ + page));
+            throw OutOfMemoryError(
+                fmt::format("{} bytes: cuMemAlloc says "
+                            "CUDA_ERROR_OUT_OF_MEMORY",
+                            size_ + page));
         }
         cuda.check(result, "cuMemAlloc");
     }

@@ -57,7 +57,7 @@ Cupti load_cupti() {
     try {
         (void)CudaDriver::get();
     } catch (DeviceNotFoundError const& error) {
-        throw UnsupportedError("Guard", error.what());
+        throw UnsupportedError(error.what());
     }
     void* const library = open_cupti();
     Cupti cupti;

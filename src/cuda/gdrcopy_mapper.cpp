@@ -118,7 +118,7 @@ class GdrAllocation : public Allocation {
     }
 
     FileDescriptor export_fd() const override {
-        throw UnsupportedError("Memory::export_fd", "memory mapped by gdrcopy has no descriptor");
+        throw UnsupportedError("memory mapped by gdrcopy has no descriptor");
     }
 
    private:

@@ -27,9 +27,9 @@ class HostAllocation : public Allocation {
     }
 
     FileDescriptor export_fd() const override {
-        throw UnsupportedError("Memory::export_fd",
-                               "page-locked host memory of a GPU has no file descriptor, unless "
-                               "it came of Device::allocate_shared_host");
+        throw UnsupportedError(
+            "page-locked host memory of a GPU has no file descriptor, unless "
+            "it came of Device::allocate_shared_host");
     }
 
    protected:
@@ -41,17 +41,16 @@ class HostAllocation : public Allocation {
 
 class PageLockedAllocation final : public HostAllocation {
    public:
-    PageLockedAllocation(ContextPtr in, std::size_t bytes, std::string_view call)
-        : HostAllocation(std::move(in)) {
+    PageLockedAllocation(ContextPtr in, std::size_t bytes) : HostAllocation(std::move(in)) {
         auto const& cuda = CudaDriver::get();
         ContextScope const scope(context());
         CUresult const result =
             cuda.cuMemHostAlloc(&host, bytes, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP);
         if (result == CUDA_ERROR_OUT_OF_MEMORY) {
-            throw OutOfMemoryError(call,
-                                   fmt::format("{} bytes of page-locked memory: cuMemHostAlloc "
-                                               "says CUDA_ERROR_OUT_OF_MEMORY",
-                                               bytes));
+            throw OutOfMemoryError(
+                fmt::format("{} bytes of page-locked memory: cuMemHostAlloc "
+                            "says CUDA_ERROR_OUT_OF_MEMORY",
+                            bytes));
         }
         cuda.check(result, "cuMemHostAlloc");
         CUresult const mapped = map();
@@ -69,26 +68,26 @@ class PageLockedAllocation final : public HostAllocation {
 };
 
 // Throws what `result`, a failure, says of the caller's bytes.
-void throw_not_registered(CUresult result, std::span<std::byte> bytes, std::string_view call) {
+void throw_not_registered(CUresult result, std::span<std::byte> bytes) {
     std::string const what =
         fmt::format("{} bytes at {}", bytes.size(), static_cast<void*>(bytes.data()));
     if (result == CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED) {
-        throw UsageError(call, what +
-                                   ", of which some are registered already: cuMemHostRegister "
-                                   "says CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED");
+        throw UsageError(what +
+                         ", of which some are registered already: cuMemHostRegister "
+                         "says CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED");
     }
     if (result == CUDA_ERROR_OUT_OF_MEMORY) {
         throw OutOfMemoryError(
-            call, what + " to be page-locked: cuMemHostRegister says CUDA_ERROR_OUT_OF_MEMORY");
+            what + " to be page-locked: cuMemHostRegister says CUDA_ERROR_OUT_OF_MEMORY");
     }
     CudaDriver::get().check(result, "cuMemHostRegister");
 }
 
 // In the context that is current.
-void register_bytes(std::span<std::byte> bytes, std::string_view call) {
+void register_bytes(std::span<std::byte> bytes) {
     CUresult const result = CudaDriver::get().cuMemHostRegister(
         bytes.data(), bytes.size(), CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
-    if (result != CUDA_SUCCESS) throw_not_registered(result, bytes, call);
+    if (result != CUDA_SUCCESS) throw_not_registered(result, bytes);
 }
 
 // False where the context has gone, and has perhaps not let go of them.
@@ -98,9 +97,9 @@ bool unregister_bytes(CudaContext const& context, void* where) noexcept {
 
 class RegisteredAllocation final : public HostAllocation {
    public:
-    RegisteredAllocation(ContextPtr current, std::span<std::byte> bytes, std::string_view call)
+    RegisteredAllocation(ContextPtr current, std::span<std::byte> bytes)
         : HostAllocation(std::move(current)) {
-        register_bytes(bytes, call);
+        register_bytes(bytes);
         host = bytes.data();
         size = bytes.size();
     }
@@ -116,11 +115,11 @@ class RegisteredAllocation final : public HostAllocation {
 // (`call-64-rings`, bench/results/trust-rtt.json).
 class OwnPagesAllocation final : public HostAllocation {
    public:
-    OwnPagesAllocation(ContextPtr current, std::size_t bytes, std::string_view call)
+    OwnPagesAllocation(ContextPtr current, std::size_t bytes)
         : HostAllocation(std::move(current)), pages_(std::make_shared<SharedMapping>(bytes)) {
         host = pages_->get();
         size = bytes;
-        register_bytes({static_cast<std::byte*>(host), size}, call);
+        register_bytes({static_cast<std::byte*>(host), size});
         CUresult const mapped = map();
         if (mapped != CUDA_SUCCESS) unregister_bytes(context(), host);
         CudaDriver::get().check(mapped, "cuMemHostGetDevicePointer");
@@ -139,9 +138,9 @@ class OwnPagesAllocation final : public HostAllocation {
 
 class SharedAllocation final : public HostAllocation {
    public:
-    SharedAllocation(ContextPtr current, std::size_t bytes, std::string_view call)
+    SharedAllocation(ContextPtr current, std::size_t bytes)
         : HostAllocation(std::move(current)), memory_(std::make_shared<SharedMemory>(bytes)) {
-        register_bytes(memory_->bytes(), call);
+        register_bytes(memory_->bytes());
         host = memory_->bytes().data();
         size = bytes;
     }
@@ -179,34 +178,31 @@ class HostMapper final : public Mapper {
     }
     std::unique_ptr<Allocation> allocate(ContextPtr const& context,
                                          std::size_t size) const override {
-        return allocate_page_locked(context, size, "Device::allocate");
+        return allocate_page_locked(context, size);
     }
 };
 
 }  // namespace
 
-std::unique_ptr<Allocation> allocate_page_locked(ContextPtr const& context, std::size_t size,
-                                                 std::string_view call) {
-    require_machine_memory(call, size);
-    if (context->is_primary()) return std::make_unique<PageLockedAllocation>(context, size, call);
+std::unique_ptr<Allocation> allocate_page_locked(ContextPtr const& context, std::size_t size) {
+    require_machine_memory(size);
+    if (context->is_primary()) return std::make_unique<PageLockedAllocation>(context, size);
     ContextScope const scope(*context);
-    return std::make_unique<OwnPagesAllocation>(context, size, call);
+    return std::make_unique<OwnPagesAllocation>(context, size);
 }
 
 std::unique_ptr<Allocation> allocate_shared_page_locked(ContextPtr const& context,
-                                                        Residents& residents, std::size_t size,
-                                                        std::string_view call) {
-    require_machine_memory(call, size);
+                                                        Residents& residents, std::size_t size) {
+    require_machine_memory(size);
     ContextScope const scope(*context);
-    return mapped(std::make_unique<SharedAllocation>(context, size, call), residents);
+    return mapped(std::make_unique<SharedAllocation>(context, size), residents);
 }
 
 std::unique_ptr<Allocation> register_page_locked(ContextPtr const& context, Residents& residents,
                                                  std::span<std::byte> bytes,
-                                                 std::shared_ptr<void const> owner,
-                                                 std::string_view call) {
+                                                 std::shared_ptr<void const> owner) {
     ContextScope const scope(*context);
-    auto allocation = std::make_unique<RegisteredAllocation>(context, bytes, call);
+    auto allocation = std::make_unique<RegisteredAllocation>(context, bytes);
     allocation->owner = std::move(owner);
     return mapped(std::move(allocation), residents);
 }

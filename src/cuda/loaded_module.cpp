@@ -12,8 +12,6 @@
 namespace carillon::detail {
 namespace {
 
-constexpr std::string_view load_call = "load device code";
-
 // Device memory with code in it: kept, like other memory, until no kernel lives.
 class ModuleMemory final : public Allocation {
    public:
@@ -28,9 +26,7 @@ class ModuleMemory final : public Allocation {
     ModuleMemory(ModuleMemory const&) = delete;
     ModuleMemory& operator=(ModuleMemory const&) = delete;
 
-    FileDescriptor export_fd() const override {
-        throw UnsupportedError("Memory::export_fd", "this is device code");
-    }
+    FileDescriptor export_fd() const override { throw UnsupportedError("this is device code"); }
     [[nodiscard]] CUmodule module() const { return module_; }
 
    private:
@@ -46,7 +42,7 @@ class LoadedModule final : public LoadedCode {
           context_(std::move(context)),
           memory_(std::make_unique<ModuleMemory>(context_, image)) {
         std::size_t const stack = load_whole_module(memory_->module());
-        reserve_stack(load_call, *context_, stack, stack);
+        reserve_stack(*context_, stack, stack);
     }
     ~LoadedModule() override {
         if (backend_->mark().inherited()) {
@@ -97,14 +93,14 @@ std::size_t load_whole_module(CUmodule module) {
 std::shared_ptr<LoadedCode> load_module(std::shared_ptr<Backend> backend,
                                         std::shared_ptr<CudaContext> const& context,
                                         std::span<std::byte const> image) {
-    backend->mark().require_own(load_call);
+    backend->mark().require_own();
     if (backend->residents().any()) {
-        throw UsageError(load_call,
-                         "a kernel lives on this GPU, and CUDA loads code only while none does: "
-                         "compile handlers before the first kernel is started");
+        throw UsageError(
+            "a kernel lives on this GPU, and CUDA loads code only while none does: "
+            "compile handlers before the first kernel is started");
     }
     ContextScope const scope(*context);
-    ProgramCode::Turn const turn(ProgramCode::of(*context), load_call);
+    ProgramCode::Turn const turn(ProgramCode::of(*context));
     return std::make_shared<LoadedModule>(std::move(backend), context, image.data());
 }
 

@@ -83,7 +83,7 @@ Choice find_or_fall_back(ContextPtr const& context, DeviceOptions const& options
     Choice choice = find_mapper(context, options, residents);
     if (choice.mapper != nullptr) return choice;
     if (options.memory == DeviceMemory::mapped) {
-        throw UnsupportedError("Device::open", choice.why_not);
+        throw UnsupportedError(choice.why_not);
     }
     // Once for each device that is opened: a program that was to be fast will not be.
     say_line(
@@ -94,14 +94,14 @@ Choice find_or_fall_back(ContextPtr const& context, DeviceOptions const& options
     return choice;
 }
 
-void require_device_memory(CudaRange const& range, std::string_view call) {
+void require_device_memory(CudaRange const& range) {
     auto const& cuda = CudaDriver::get();
     CUmemorytype type{};
     CUresult const result =
         cuda.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, range.address);
     if (result != CUDA_ERROR_INVALID_VALUE) cuda.check(result, "cuPointerGetAttribute");
     if (result != CUDA_SUCCESS || type != CU_MEMORYTYPE_DEVICE) {
-        throw UsageError(call, fmt::format("{:#x} is no address of a GPU's memory", range.address));
+        throw UsageError(fmt::format("{:#x} is no address of a GPU's memory", range.address));
     }
 }
 
@@ -109,16 +109,14 @@ void require_device_memory(CudaRange const& range, std::string_view call) {
 
 std::unique_ptr<Allocation> Mapper::import(ContextPtr const& /*context*/, FileDescriptor /*fd*/,
                                            std::size_t /*size*/) const {
-    throw UnsupportedError("import memory",
-                           "this GPU's memory is none that another process exports");
+    throw UnsupportedError("this GPU's memory is none that another process exports");
 }
 
 std::unique_ptr<Allocation> map_range(CudaRange const& range) {
-    constexpr char const* call = "Device::map";
     ContextScope const scope(*range.context);
-    require_device_memory(range, call);
+    require_device_memory(range);
     if (range.address % CudaBuffer::page != 0) {
-        throw UsageError(call, fmt::format("{:#x} is no multiple of 64 KiB", range.address));
+        throw UsageError(fmt::format("{:#x} is no multiple of 64 KiB", range.address));
     }
     std::string why_not;
     for (MapsRange const& way : maps_ranges) {
@@ -130,7 +128,7 @@ std::unique_ptr<Allocation> map_range(CudaRange const& range) {
             why_not += fmt::format("{}: {}; ", way.name, error.what());
         }
     }
-    throw UnsupportedError(call, why_not + "memory of Device::allocate is mapped everywhere");
+    throw UnsupportedError(why_not + "memory of Device::allocate is mapped everywhere");
 }
 
 std::shared_ptr<Mapper const> choose_mapper(ContextPtr const& context, DeviceOptions const& options,

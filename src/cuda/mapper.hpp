@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <memory>
 #include <span>
-#include <string_view>
 
 #include "carillon/device.hpp"
 #include "cuda/context.hpp"
@@ -61,21 +60,18 @@ struct CudaRange {
 // UnsupportedError with the reasons where none is open.
 [[nodiscard]] std::unique_ptr<Allocation> map_range(CudaRange const& range);
 
-// Page-locked host memory for `call`.
+// Page-locked host memory.
 [[nodiscard]] std::unique_ptr<Allocation> allocate_page_locked(ContextPtr const& context,
-                                                               std::size_t size,
-                                                               std::string_view call);
+                                                               std::size_t size);
 // The same in shared memory, which other processes can map.
 [[nodiscard]] std::unique_ptr<Allocation> allocate_shared_page_locked(ContextPtr const& context,
                                                                       Residents& residents,
-                                                                      std::size_t size,
-                                                                      std::string_view call);
+                                                                      std::size_t size);
 // The same of the caller's own bytes; keeps `owner` until they are not registered any more.
 [[nodiscard]] std::unique_ptr<Allocation> register_page_locked(ContextPtr const& context,
                                                                Residents& residents,
                                                                std::span<std::byte> bytes,
-                                                               std::shared_ptr<void const> owner,
-                                                               std::string_view call);
+                                                               std::shared_ptr<void const> owner);
 
 // The first of these ways that is open on this machine, as options.memory wants it; tells `info`.
 // A way is tried by taking memory: beside a kernel, which would hold up the free of it, what was

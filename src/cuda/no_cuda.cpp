@@ -7,10 +7,10 @@ namespace carillon::detail {
 namespace {
 
 [[noreturn]] void refuse() {
-    throw DeviceNotFoundError("Device::open",
-                              "this build of Carillon has no CUDA support: CARILLON_CUDA was off, "
-                              "or there was no cuda.h (scripts/setup --cuda fetches one); "
-                              "\"emulated\" needs none");
+    throw DeviceNotFoundError(
+        "this build of Carillon has no CUDA support: CARILLON_CUDA was off, "
+        "or there was no cuda.h (scripts/setup --cuda fetches one); "
+        "\"emulated\" needs none");
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 namespace carillon::detail {
 
 std::unique_ptr<CallWatch> watch_cuda_calls(void (*)(WatchedCall const&)) {
-    throw UnsupportedError("Guard", "this build of Carillon has no CUPTI");
+    throw UnsupportedError("this build of Carillon has no CUPTI");
 }
 
 }  // namespace carillon::detail

@@ -33,9 +33,9 @@ ProgramCode& ProgramCode::of(CudaContext const& context) {
     return all[context.id()];
 }
 
-ProgramCode::Turn::Turn(ProgramCode& code, std::string_view call) : code_(code) {
+ProgramCode::Turn::Turn(ProgramCode& code) : code_(code) {
     if (code.free_.try_acquire_for(longest_turn)) return;
-    throw TimeoutError(call, "the driver has not come back from the start of another kernel");
+    throw TimeoutError("the driver has not come back from the start of another kernel");
 }
 
 void ProgramCode::load() {

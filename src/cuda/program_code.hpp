@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <semaphore>
-#include <string_view>
 
 #include "carillon/detail/host/known_kernel.hpp"
 #include "cuda/context.hpp"
@@ -21,7 +20,7 @@ class ProgramCode {
     // One thread at a time. Throws TimeoutError where another one is within the driver for so long.
     class Turn {
        public:
-        Turn(ProgramCode& code, std::string_view call);
+        explicit Turn(ProgramCode& code);
         ~Turn() { code_.free_.release(); }
         Turn(Turn const&) = delete;
         Turn& operator=(Turn const&) = delete;

@@ -52,8 +52,7 @@ StackUse stack_of(CudaContext const& context, std::size_t needed) {
     return use;
 }
 
-void reserve_stack(std::string_view call, CudaContext const& context, std::size_t wanted,
-                   std::size_t least) {
+void reserve_stack(CudaContext const& context, std::size_t wanted, std::size_t least) {
     auto const& cuda = CudaDriver::get();
     StackUse use = stack_of(context, std::max(wanted, least));
     if (use.needed <= use.limit) return;
@@ -64,19 +63,19 @@ void reserve_stack(std::string_view call, CudaContext const& context, std::size_
         result = least <= use.limit ? CUDA_SUCCESS : set_stack(least);
     }
     if (result == CUDA_ERROR_OUT_OF_MEMORY) {
-        throw OutOfMemoryError(call, fmt::format("a kernel needs {} bytes of stack for each of {} "
-                                                 "threads, {}: cuCtxSetLimit says "
-                                                 "CUDA_ERROR_OUT_OF_MEMORY",
-                                                 use.needed, use.threads, gigabytes(use.bytes())));
+        throw OutOfMemoryError(
+            fmt::format("a kernel needs {} bytes of stack for each of {} "
+                        "threads, {}: cuCtxSetLimit says "
+                        "CUDA_ERROR_OUT_OF_MEMORY",
+                        use.needed, use.threads, gigabytes(use.bytes())));
     }
     cuda.check(result, "cuCtxSetLimit");
 }
 
-void require_stack(std::string_view call, CudaContext const& context, std::size_t needed) {
+void require_stack(CudaContext const& context, std::size_t needed) {
     StackUse const use = stack_of(context, needed);
     if (use.needed <= use.limit) return;
     throw UsageError(
-        call,
         fmt::format("the kernel needs {} bytes of stack, the threads of this GPU have {}, and "
                     "CUDA gives them more only while no kernel lives: reserve {} bytes before "
                     "the first kernel starts (DeviceOptions::stack_bytes, or {} in the "

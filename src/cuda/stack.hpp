@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstddef>
-#include <string_view>
 
 #include "carillon/device_info.hpp"
 #include "cuda/context.hpp"
@@ -20,10 +19,9 @@ namespace carillon::detail {
 // Gives each thread `wanted` bytes, or `least` where there is no memory for so many; what they have
 // stays if it is more. A line on stderr says before how much memory that takes. In the current
 // context, in which no kernel lives. Throws OutOfMemoryError, CudaError.
-void reserve_stack(std::string_view call, CudaContext const& context, std::size_t wanted,
-                   std::size_t least);
+void reserve_stack(CudaContext const& context, std::size_t wanted, std::size_t least);
 
 // Throws UsageError where a kernel that needs `needed` bytes would make CUDA take more memory.
-void require_stack(std::string_view call, CudaContext const& context, std::size_t needed);
+void require_stack(CudaContext const& context, std::size_t needed);
 
 }  // namespace carillon::detail

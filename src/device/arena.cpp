@@ -14,6 +14,7 @@
 #include <string>
 #include <utility>
 
+#include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/process_mark.hpp"
 #include "carillon/detail/wire/line.hpp"
 #include "carillon/error.hpp"
@@ -33,17 +34,16 @@ std::string or_unknown(std::optional<std::uint64_t> const& bytes) {
 }
 
 void check(std::size_t size, std::size_t alignment) {
-    if (size == 0) throw UsageError("Arena::allocate", "0 bytes were asked for");
+    if (size == 0) throw UsageError("0 bytes were asked for");
     if (!std::has_single_bit(alignment) || alignment > page) {
         throw UsageError(
-            "Arena::allocate",
             fmt::format("an alignment of {} is not a power of two up to {}", alignment, page));
     }
 }
 
 }  // namespace
 
-void detail::require_budget(char const* call, DeviceInfo const& info, std::size_t size) {
+void detail::require_budget(DeviceInfo const& info, std::size_t size) {
     if (info.memory_type < 0) return;  // no heaps are known: whoever allocates will say
     unsigned const index = info.memory_types.at(static_cast<std::size_t>(info.memory_type)).heap;
     HeapInfo const& heap = info.heaps.at(index);
@@ -52,8 +52,8 @@ void detail::require_budget(char const* call, DeviceInfo const& info, std::size_
         std::min({heap.size, heap.budget.value_or(no_limit), info.bar_size.value_or(no_limit)});
     if (size <= most) return;
     throw OutOfMemoryError(
-        call, fmt::format("{} bytes asked for of a heap of {} (its budget {}, the BAR {})", size,
-                          heap.size, or_unknown(heap.budget), or_unknown(info.bar_size)));
+        fmt::format("{} bytes asked for of a heap of {} (its budget {}, the BAR {})", size,
+                    heap.size, or_unknown(heap.budget), or_unknown(info.bar_size)));
 }
 
 // First fit over all blocks in the order of their offsets, free ones and others: so that giving
@@ -72,7 +72,7 @@ class detail::ArenaState {
     [[nodiscard]] ProcessMark const& mark() const { return mark_; }
 
     std::size_t take(std::size_t size, std::size_t alignment) {
-        mark_.require_own("Arena::allocate");
+        mark_.require_own();
         std::lock_guard const lock(mutex_);
         std::size_t const step = std::max(alignment, granule_);
         if (size <= memory_.size()) {
@@ -88,7 +88,6 @@ class detail::ArenaState {
             }
         }
         throw OutOfMemoryError(
-            "Arena::allocate",
             fmt::format("{} bytes asked for, aligned to {}; {} of {} are free, {} in a row", size,
                         alignment, memory_.size() - used_, memory_.size(), largest()));
     }
@@ -106,12 +105,12 @@ class detail::ArenaState {
     }
 
     [[nodiscard]] std::size_t used() const {
-        mark_.require_own("Arena::used");
+        mark_.require_own();
         std::lock_guard const lock(mutex_);
         return used_;
     }
     [[nodiscard]] std::size_t largest_free() const {
-        mark_.require_own("Arena::largest_free");
+        mark_.require_own();
         std::lock_guard const lock(mutex_);
         return largest();
     }
@@ -191,19 +190,27 @@ Memory const& ArenaPiece::memory() const {
     return state_ ? state_->memory() : none;
 }
 
-Arena::Arena(Device const& device, std::size_t size) : device_(device) {
-    detail::require_budget("Arena", device.info(), size);
-    detail::require_addressable("Arena", size);
+Arena::Arena(Device const& device, std::size_t size) try : device_(device) {
+    detail::require_budget(device.info(), size);
+    detail::require_addressable(size);
     state_ = std::make_shared<detail::ArenaState>(device.allocate(round_up(size, largest_atom)));
+} catch (...) {
+    detail::throw_named("Arena");
 }
 
 ArenaPiece Arena::allocate(std::size_t size, std::size_t alignment) const {
-    check(size, alignment);
-    return {state_, state_->take(size, alignment), size};
+    return detail::in_call("Arena::allocate", [&] {
+        check(size, alignment);
+        return ArenaPiece(state_, state_->take(size, alignment), size);
+    });
 }
 
 std::size_t Arena::capacity() const { return state_->memory().size(); }
-std::size_t Arena::used() const { return state_->used(); }
-std::size_t Arena::largest_free() const { return state_->largest_free(); }
+std::size_t Arena::used() const {
+    return detail::in_call("Arena::used", [&] { return state_->used(); });
+}
+std::size_t Arena::largest_free() const {
+    return detail::in_call("Arena::largest_free", [&] { return state_->largest_free(); });
+}
 
 }  // namespace carillon

@@ -7,22 +7,21 @@
 
 namespace carillon::detail {
 
-void require_supported(std::string_view call, HostStores stores) {
+void require_supported(HostStores stores) {
     if (supported(stores.kind)) return;
-    throw UnsupportedError(call, fmt::format("this CPU has no {} stores", to_string(stores.kind)));
+    throw UnsupportedError(fmt::format("this CPU has no {} stores", to_string(stores.kind)));
 }
 
 std::unique_ptr<Allocation> Backend::import(FileDescriptor /*fd*/, std::size_t /*size*/) {
-    throw UnsupportedError("import memory", info_.name + " has no way to another process's memory");
+    throw UnsupportedError(info_.name + " has no way to another process's memory");
 }
 
 std::unique_ptr<Allocation> Backend::map(void* /*device_address*/, std::size_t /*size*/) {
-    throw UnsupportedError("Device::map",
-                           info_.name + " has no memory but what Device::allocate gives");
+    throw UnsupportedError(info_.name + " has no memory but what Device::allocate gives");
 }
 
 std::shared_ptr<LoadedCode> Backend::load(std::span<std::byte const> /*image*/) {
-    throw UnsupportedError("load device code", info_.name + " runs no machine code of a GPU's");
+    throw UnsupportedError(info_.name + " runs no machine code of a GPU's");
 }
 
 void Backend::set_own_stores() {
@@ -31,7 +30,7 @@ void Backend::set_own_stores() {
 }
 
 void Backend::set_stores(HostStores stores) {
-    require_supported("Device::set_stores", stores);
+    require_supported(stores);
     stores_ = stores;
     info_.store_instruction = to_string(stores.kind);
     info_.publish_mode = to_string(stores.mode);

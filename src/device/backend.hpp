@@ -20,8 +20,8 @@
 
 namespace carillon::detail {
 
-// Throws UnsupportedError, in the name of `call`, where this CPU lacks the instruction.
-void require_supported(std::string_view call, HostStores stores);
+// Throws UnsupportedError where this CPU lacks the instruction.
+void require_supported(HostStores stores);
 
 class Backend : public std::enable_shared_from_this<Backend> {
    public:

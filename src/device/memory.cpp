@@ -2,6 +2,7 @@
 #include "carillon/memory.hpp"
 
 #include "carillon/detail/access/host_mapped.hpp"
+#include "carillon/detail/host/door.hpp"
 #include "carillon/error.hpp"
 #include "device/backend.hpp"
 #include "error/range.hpp"
@@ -44,8 +45,7 @@ void Memory::free_at_once() noexcept {
 
 void* Memory::host_ptr() const {
     if (!allocation_) return nullptr;
-    backend_->mark().require_own("Memory::host_ptr");
-    return allocation_->host;
+    return detail::in_call("Memory::host_ptr", backend_->mark(), [&] { return allocation_->host; });
 }
 void* Memory::device_ptr() const { return allocation_ ? allocation_->device : nullptr; }
 std::size_t Memory::size() const { return allocation_ ? allocation_->size : 0; }
@@ -53,16 +53,21 @@ bool Memory::coherent() const { return !allocation_ || allocation_->coherent; }
 std::size_t Memory::atom_size() const { return allocation_ ? allocation_->atom_size : 1; }
 
 void Memory::flush(std::size_t offset, std::size_t size) const {
-    detail::require_range("Memory::flush", offset, size, this->size());
-    if (allocation_) backend_->mark().require_own("Memory::flush");
-    detail::X86::store_fence();
-    if (!coherent()) allocation_->flush(static_cast<std::byte*>(host_ptr()) + offset, size);
+    detail::in_call("Memory::flush", [&] {
+        detail::require_range(offset, size, this->size());
+        if (allocation_) backend_->mark().require_own();
+        detail::X86::store_fence();
+        if (!coherent()) allocation_->flush(static_cast<std::byte*>(host_ptr()) + offset, size);
+    });
 }
 
 void Memory::invalidate(std::size_t offset, std::size_t size) const {
-    detail::require_range("Memory::invalidate", offset, size, this->size());
-    if (allocation_) backend_->mark().require_own("Memory::invalidate");
-    if (!coherent()) allocation_->invalidate(static_cast<std::byte*>(host_ptr()) + offset, size);
+    detail::in_call("Memory::invalidate", [&] {
+        detail::require_range(offset, size, this->size());
+        if (allocation_) backend_->mark().require_own();
+        if (!coherent())
+            allocation_->invalidate(static_cast<std::byte*>(host_ptr()) + offset, size);
+    });
 }
 
 detail::RangeSync const* Memory::range_sync() const {
@@ -70,9 +75,11 @@ detail::RangeSync const* Memory::range_sync() const {
 }
 
 FileDescriptor Memory::export_fd() const {
-    if (!allocation_) throw UsageError("Memory::export_fd", "the memory is empty");
-    backend_->mark().require_own("Memory::export_fd");
-    return allocation_->export_fd();
+    return detail::in_call("Memory::export_fd", [&] {
+        if (!allocation_) throw UsageError("the memory is empty");
+        backend_->mark().require_own();
+        return allocation_->export_fd();
+    });
 }
 
 }  // namespace carillon

@@ -8,6 +8,7 @@
 #include <charconv>
 #include <cstdlib>
 
+#include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/say_line.hpp"
 #include "carillon/device.hpp"
 #include "carillon/error.hpp"
@@ -80,8 +81,8 @@ std::shared_ptr<Backend> open_ordinal(std::string_view selector, std::string_vie
     auto const [end, error] =
         std::from_chars(digits.data(), digits.data() + digits.size(), ordinal);
     if (error != std::errc{} || end != digits.data() + digits.size()) {
-        throw UsageError("Device::open", fmt::format("\"{}\" is no device: use one of {}", selector,
-                                                     Device::selectors()));
+        throw UsageError(
+            fmt::format("\"{}\" is no device: use one of {}", selector, Device::selectors()));
     }
     return detail::open_cuda(ordinal, options);
 }
@@ -134,45 +135,48 @@ std::optional<std::size_t> stack_asked_for(std::optional<std::size_t> option) {
 }  // namespace
 
 Device Device::open(NameArgument selector, DeviceOptions const& options) {
-    detail::require_single_copy_16_bytes("Device::open");
-    if (selector == NameArgument::null_pointer) {
-        throw UsageError("Device::open", fmt::format("a null pointer is no device: use one of {}",
-                                                     Device::selectors()));
-    }
-    if (options.require_coherent && options.force_non_coherent) {
-        throw UsageError("Device::open",
-                         "require_coherent and force_non_coherent exclude each other");
-    }
-    if (options.memory == DeviceMemory::host && options.force_non_coherent) {
-        throw UsageError("Device::open", "host memory is coherent: it cannot be forced not to be");
-    }
-    std::string why_emulated;
-    DeviceOptions asked_for = options;
-    asked_for.stack_bytes = stack_asked_for(options.stack_bytes);
-    auto backend = open_backend(selector, asked_for, why_emulated);
-    backend->explain_emulated(std::move(why_emulated));
-    if (options.force_read_back) backend->set_data_order(DataOrder::read_back);
-    if (backend->info().data_order == DataOrder::read_back && !backend->info().coherent) {
-        throw UnsupportedError("Device::open",
-                               "the device may not keep the order of the CPU's writes, and its "
-                               "memory is not coherent: reading it back need not cross the bus");
-    }
-    return Device(std::move(backend));
+    return detail::in_call("Device::open", [&] {
+        detail::require_single_copy_16_bytes();
+        if (selector == NameArgument::null_pointer) {
+            throw UsageError(
+                fmt::format("a null pointer is no device: use one of {}", Device::selectors()));
+        }
+        if (options.require_coherent && options.force_non_coherent) {
+            throw UsageError("require_coherent and force_non_coherent exclude each other");
+        }
+        if (options.memory == DeviceMemory::host && options.force_non_coherent) {
+            throw UsageError("host memory is coherent: it cannot be forced not to be");
+        }
+        std::string why_emulated;
+        DeviceOptions asked_for = options;
+        asked_for.stack_bytes = stack_asked_for(options.stack_bytes);
+        auto backend = open_backend(selector, asked_for, why_emulated);
+        backend->explain_emulated(std::move(why_emulated));
+        if (options.force_read_back) backend->set_data_order(DataOrder::read_back);
+        if (backend->info().data_order == DataOrder::read_back && !backend->info().coherent) {
+            throw UnsupportedError(
+                "the device may not keep the order of the CPU's writes, and its "
+                "memory is not coherent: reading it back need not cross the bus");
+        }
+        return Device(std::move(backend));
+    });
 }
 
 std::vector<DeviceInfo> Device::list() {
-    std::vector<DeviceInfo> all;
-    try {
-        int const count = detail::cuda_device_count();
-        for (int i = 0; i < count; ++i) {
-            all.push_back(try_describe(fmt::format("cuda:{}", i), false));
+    return detail::in_call("Device::list", [] {
+        std::vector<DeviceInfo> all;
+        try {
+            int const count = detail::cuda_device_count();
+            for (int i = 0; i < count; ++i) {
+                all.push_back(try_describe(fmt::format("cuda:{}", i), false));
+            }
+        } catch (DeviceNotFoundError const&) {  // a machine without GPU has the emulated ones
         }
-    } catch (DeviceNotFoundError const&) {  // a machine without GPU has the emulated ones
-    }
-    for (OtherDevice const& each : other_devices) {
-        all.push_back(try_describe(each.selector, each.emulated));
-    }
-    return all;
+        for (OtherDevice const& each : other_devices) {
+            all.push_back(try_describe(each.selector, each.emulated));
+        }
+        return all;
+    });
 }
 
 std::string Device::selectors() {

@@ -155,26 +155,26 @@ class EmulatedBackend final : public Backend {
                 on_own_thread("carillon-open", [&] { return VulkanDevice::open({}, options); });
             vulkan_->describe(info_);
         } else if (options.force_non_coherent) {
-            throw UnsupportedError("Device::open", "memfd memory cannot be non-coherent");
+            throw UnsupportedError("memfd memory cannot be non-coherent");
         }
     }
 
     std::unique_ptr<Allocation> allocate(std::size_t size) override {
-        if (vulkan_ == nullptr) return allocate_memfd("Device::allocate", size);
+        if (vulkan_ == nullptr) return allocate_memfd(size);
         return std::make_unique<ImportedAllocation>(*vulkan_, size, info_);
     }
 
     std::unique_ptr<Allocation> allocate_host(std::size_t size) override {
-        return allocate_memfd("Device::allocate_host", size);
+        return allocate_memfd(size);
     }
 
     std::unique_ptr<Allocation> allocate_shared_host(std::size_t size) override {
-        return allocate_memfd("Device::allocate_shared_host", size);
+        return allocate_memfd(size);
     }
 
     std::unique_ptr<Allocation> register_host(std::span<std::byte> bytes,
                                               std::shared_ptr<void const> owner) override {
-        auto allocation = register_range("Device::register_host", bytes);
+        auto allocation = register_range(bytes);
         allocation->owner = std::move(owner);
         return allocation;
     }

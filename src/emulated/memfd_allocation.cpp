@@ -29,8 +29,8 @@ class MemfdAllocation final : public Allocation {
 
 }  // namespace
 
-std::unique_ptr<Allocation> allocate_memfd(std::string_view call, std::size_t size) {
-    require_machine_memory(call, size);
+std::unique_ptr<Allocation> allocate_memfd(std::size_t size) {
+    require_machine_memory(size);
     return std::make_unique<MemfdAllocation>(size);
 }
 

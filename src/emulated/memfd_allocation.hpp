@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <string_view>
 
 #include "device/allocation.hpp"
 
@@ -11,6 +10,6 @@ namespace carillon::detail {
 // Shared memory of `size` bytes, zeroed, mapped once for the host and once for the device, as on
 // a GPU: an address used on the wrong side stands out. `call` names the caller in errors.
 // Throws OutOfMemoryError, SystemError.
-[[nodiscard]] std::unique_ptr<Allocation> allocate_memfd(std::string_view call, std::size_t size);
+[[nodiscard]] std::unique_ptr<Allocation> allocate_memfd(std::size_t size);
 
 }  // namespace carillon::detail

@@ -44,11 +44,10 @@ class RegisteredRanges {
 
 class RegisteredRange final : public Allocation {
    public:
-    RegisteredRange(std::string_view call, std::span<std::byte> bytes)
+    explicit RegisteredRange(std::span<std::byte> bytes)
         : begin_(reinterpret_cast<std::uintptr_t>(bytes.data())) {
         if (!RegisteredRanges::get().add(begin_, bytes.size())) {
-            throw UsageError(call,
-                             fmt::format("{} bytes at {}, of which some are registered already",
+            throw UsageError(fmt::format("{} bytes at {}, of which some are registered already",
                                          bytes.size(), static_cast<void*>(bytes.data())));
         }
         host = device = bytes.data();
@@ -59,8 +58,7 @@ class RegisteredRange final : public Allocation {
     RegisteredRange& operator=(RegisteredRange const&) = delete;
 
     FileDescriptor export_fd() const override {
-        throw UnsupportedError("Memory::export_fd",
-                               "memory of the caller's own has no file descriptor");
+        throw UnsupportedError("memory of the caller's own has no file descriptor");
     }
 
    private:
@@ -69,8 +67,8 @@ class RegisteredRange final : public Allocation {
 
 }  // namespace
 
-std::unique_ptr<Allocation> register_range(std::string_view call, std::span<std::byte> bytes) {
-    return std::make_unique<RegisteredRange>(call, bytes);
+std::unique_ptr<Allocation> register_range(std::span<std::byte> bytes) {
+    return std::make_unique<RegisteredRange>(bytes);
 }
 
 }  // namespace carillon::detail

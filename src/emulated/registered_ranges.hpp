@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <memory>
 #include <span>
-#include <string_view>
 
 #include "device/allocation.hpp"
 
@@ -12,9 +11,7 @@ namespace carillon::detail {
 
 // Memory of the caller's that is registered, until the allocation goes. The emulated device's
 // threads address it as the caller does; what is kept is which bytes of the process these are,
-// since CUDA registers none twice. Throws UsageError, in the name of `call`, where some of them are
-// already.
-[[nodiscard]] std::unique_ptr<Allocation> register_range(std::string_view call,
-                                                         std::span<std::byte> bytes);
+// since CUDA registers none twice. Throws UsageError where some of them are already.
+[[nodiscard]] std::unique_ptr<Allocation> register_range(std::span<std::byte> bytes);
 
 }  // namespace carillon::detail

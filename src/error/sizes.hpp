@@ -25,10 +25,6 @@ void require_senders(std::uint64_t senders);
 void require_stripe(std::uint32_t stripe, std::uint32_t capacity);
 
 CARILLON_WITH_CALL(require_addressable)
-CARILLON_WITH_CALL(sum_of_sizes)
 CARILLON_WITH_CALL(require_machine_memory)
-CARILLON_WITH_CALL(require_reply_slots)
-CARILLON_WITH_CALL(require_senders)
-CARILLON_WITH_CALL(require_stripe)
 
 }  // namespace carillon::detail

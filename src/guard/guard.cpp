@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <mutex>
 
+#include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/say_line.hpp"
 #include "carillon/error.hpp"
 #include "guard/rules.hpp"
@@ -48,9 +49,10 @@ struct GuardState {
     struct Only {
         Only() {
             if (guard_exists.exchange(true)) {
-                throw UsageError("Guard", fmt::format("there is one in this process already (an "
-                                                      "own one, or that of {})",
-                                                      guard_variable));
+                throw UsageError(
+                    fmt::format("there is one in this process already (an "
+                                "own one, or that of {})",
+                                guard_variable));
             }
         }
         ~Only() { guard_exists = false; }
@@ -133,9 +135,12 @@ void start_guard_from_environment() {
 
 namespace carillon {
 
-Guard::Guard(Handler handler)
+Guard::Guard(Handler handler) try
     : state_(std::make_unique<detail::GuardState>(handler ? std::move(handler)
-                                                          : detail::print_guard_report)) {}
+                                                          : detail::print_guard_report)) {
+} catch (...) {
+    detail::throw_named("Guard");
+}
 Guard::~Guard() = default;
 
 std::uint64_t Guard::reports() const { return state_->reporter.reports(); }

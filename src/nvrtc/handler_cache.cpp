@@ -111,7 +111,7 @@ void HandlerCache::keep(std::string const& key, Nvrtc::Compiled const& compiled)
         if (folder_.empty()) return;
         namespace fs = std::filesystem;
         if (fs::create_directories(folder_)) fs::permissions(folder_, fs::perms::owner_all);
-        replace_file("compile_handler", file_of(key), in_a_file(key, compiled));
+        replace_file(file_of(key), in_a_file(key, compiled));
     } catch (std::exception const&) {  // the next run compiles it again
         return;
     }

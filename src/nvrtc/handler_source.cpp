@@ -154,20 +154,21 @@ bool may_read_files(std::string_view line) {
 
 }  // namespace
 
-fs::path find_headers(std::string_view call, fs::path const& chosen) {
+fs::path find_headers(fs::path const& chosen) {
     char const* const variable = std::getenv("CARILLON_HEADERS");
     fs::path given = !chosen.empty() || variable == nullptr ? chosen : fs::path(variable);
     if (!given.empty()) {
         if (has_headers(given)) return given;
-        throw UnsupportedError(call, fmt::format("{} has no {}", given.string(), needed_header));
+        throw UnsupportedError(fmt::format("{} has no {}", given.string(), needed_header));
     }
     if (auto found = headers_near(own_file())) return *found;
     for (char const* folder : {"/usr/local/include", "/usr/include"}) {
         if (has_headers(folder)) return folder;
     }
-    throw UnsupportedError(call, fmt::format("Carillon's headers are not found near {}: set "
-                                             "CARILLON_HEADERS to the folder that has carillon/",
-                                             own_file().string()));
+    throw UnsupportedError(
+        fmt::format("Carillon's headers are not found near {}: set "
+                    "CARILLON_HEADERS to the folder that has carillon/",
+                    own_file().string()));
 }
 
 std::uint64_t hash_of_headers(fs::path const& folder) {
@@ -211,12 +212,12 @@ bool may_include_others(std::string_view text, std::vector<std::string> const& o
     return false;
 }
 
-TextKernelFacts facts_of(std::string_view call, std::string_view cubin) {
+TextKernelFacts facts_of(std::string_view cubin) {
     try {
         return {static_cast<unsigned>(size_of_symbol(cubin, "carillon_threads")),
                 size_of_symbol(cubin, "carillon_forms") == 2};
     } catch (std::out_of_range const&) {
-        throw FormatError(call, "the compiled handler is no machine code of a text's kernels");
+        throw FormatError("the compiled handler is no machine code of a text's kernels");
     }
 }
 

@@ -8,14 +8,15 @@
 #include <string_view>
 #include <vector>
 
+#include "carillon/detail/host/named_checks.hpp"
 #include "nvrtc/nvrtc.hpp"
 
 namespace carillon::detail {
 
 // The folder with the library's headers: `chosen`, $CARILLON_HEADERS, or where they are as seen
-// from the library or the program. Throws UnsupportedError, in the name of `call`, if it has none.
-[[nodiscard]] std::filesystem::path find_headers(std::string_view call,
-                                                 std::filesystem::path const& chosen);
+// from the library or the program. Throws UnsupportedError if it has none.
+[[nodiscard]] std::filesystem::path find_headers(std::filesystem::path const& chosen);
+CARILLON_WITH_CALL(find_headers)
 
 // What is in them, as a number. Throws SystemError.
 [[nodiscard]] std::uint64_t hash_of_headers(std::filesystem::path const& folder);
@@ -35,7 +36,8 @@ struct TextKernelFacts {
     unsigned threads = 1;  // of a block
     bool bounded = false;  // which of the two forms of a kernel is not empty
 };
-// Throws FormatError, in the name of `call`, for what is no such machine code.
-[[nodiscard]] TextKernelFacts facts_of(std::string_view call, std::string_view cubin);
+// Throws FormatError for what is no such machine code.
+[[nodiscard]] TextKernelFacts facts_of(std::string_view cubin);
+CARILLON_WITH_CALL(facts_of)
 
 }  // namespace carillon::detail

@@ -51,9 +51,8 @@ struct JitLinkFunctions {
 
 class JitLink {
    public:
-    JitLink(std::string_view call, JitLinkFunctions const& functions,
-            std::string const& architecture)
-        : call_(call), functions_(functions) {
+    JitLink(JitLinkFunctions const& functions, std::string const& architecture)
+        : functions_(functions) {
         std::string const target = "-arch=" + architecture;
         std::array<char const*, 2> options{target.c_str(), "-lto"};
         check(functions_.create(&handle_, options.size(), options.data()));
@@ -88,17 +87,16 @@ class JitLink {
         throw CompileError("nvJitLink: " + log);
     }
 
-    std::string_view call_;
     JitLinkFunctions const& functions_;
     LinkHandle handle_ = nullptr;
 };
 
 }  // namespace
 
-std::string link_parts(std::string_view call, std::filesystem::path const& library,
-                       std::string const& architecture, std::vector<std::string> const& parts) {
+std::string link_parts(std::filesystem::path const& library, std::string const& architecture,
+                       std::vector<std::string> const& parts) {
     JitLinkFunctions const functions(library);
-    JitLink const link(call, functions, architecture);
+    JitLink const link(functions, architecture);
     for (std::size_t i = 0; i < parts.size(); ++i) link.add(fmt::format("part {}", i), parts[i]);
     return link.code();
 }

@@ -6,13 +6,16 @@
 #include <string_view>
 #include <vector>
 
+#include "carillon/detail/host/named_checks.hpp"
+
 namespace carillon::detail {
 
 // Makes one machine code of several parts in LTO-IR, by nvJitLink, found at run time: functions of
 // one become parts of another's. `library`: its file, as Nvrtc's. Throws UnsupportedError where
-// there is none, CompileError, in the name of `call`, for parts that do not fit.
-[[nodiscard]] std::string link_parts(std::string_view call, std::filesystem::path const& library,
+// there is none, CompileError for parts that do not fit.
+[[nodiscard]] std::string link_parts(std::filesystem::path const& library,
                                      std::string const& architecture,
                                      std::vector<std::string> const& parts);
+CARILLON_WITH_CALL(link_parts)
 
 }  // namespace carillon::detail

@@ -160,14 +160,14 @@ std::vector<int> Nvrtc::architectures() const {
     return all;
 }
 
-Nvrtc::Compiled Nvrtc::compile(std::string_view call, NvrtcProgram const& program,
+Nvrtc::Compiled Nvrtc::compile(NvrtcProgram const& program,
                                std::vector<std::string> const& options) const {
     OpenProgram const open(functions_, program);
     int const result = open.compile(options);
     if (result == nvrtc_compilation_failed) throw CompileError(open.log());
     if (result == nvrtc_invalid_option) {
-        throw UsageError(call, fmt::format("NVRTC {} does not take these compiler options: {}",
-                                           version(), open.log()));
+        throw UsageError(fmt::format("NVRTC {} does not take these compiler options: {}", version(),
+                                     open.log()));
     }
     functions_.check(result, "nvrtcCompileProgram");
     bool const lto = std::find(options.begin(), options.end(), "-dlto") != options.end();

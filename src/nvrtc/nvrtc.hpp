@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "carillon/detail/host/named_checks.hpp"
+
 namespace carillon::detail {
 
 // What is compiled: a text, and headers that are in memory, each with the name it is included by.
@@ -28,14 +30,15 @@ class Nvrtc {
     // Compute capabilities, as 90, that it makes machine code for.
     [[nodiscard]] std::vector<int> architectures() const;
 
-    // Throws, in the name of `call`, CompileError for a text that does not compile and UsageError
-    // for options that NVRTC does not have.
+    // Throws CompileError for a text that does not compile and UsageError for options that NVRTC
+    // does not have.
     struct Compiled {
         std::string cubin;  // with the option -dlto it is LTO-IR, for link_parts()
         std::string log;    // warnings
     };
-    [[nodiscard]] Compiled compile(std::string_view call, NvrtcProgram const& program,
+    [[nodiscard]] Compiled compile(NvrtcProgram const& program,
                                    std::vector<std::string> const& options) const;
+    CARILLON_WITH_CALL_CONST(compile)
 
    private:
     struct Functions;

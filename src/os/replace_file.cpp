@@ -28,7 +28,7 @@ FileDescriptor open_file(Path const& path, int flags) {
 // A file beside the one that it is to replace, gone with the object unless it did.
 class Draft {
    public:
-    Draft(std::string_view call, Path const& target) : call_(call) {
+    explicit Draft(Path const& target) {
         std::random_device random;
         do {
             path_ = target;
@@ -44,7 +44,7 @@ class Draft {
     }
 
     void write(std::string_view text) const {
-        require_file_size(call_, text.size());
+        require_file_size("write " + path_.string(), text.size());
         while (!text.empty()) {
             auto const written =
                 retried([&] { return ::write(file_.get(), text.data(), text.size()); });
@@ -63,7 +63,7 @@ class Draft {
    private:
     [[noreturn]] void fail(std::string_view what, Path const& path) const {
         int const error = errno;
-        throw SystemError(fmt::format("{}: {} {}", call_, what, path.string()), error);
+        throw SystemError(fmt::format("{} {}", what, path.string()), error);
     }
 
     // The name is on the disk, too.
@@ -76,15 +76,14 @@ class Draft {
         }
     }
 
-    std::string_view call_;
     Path path_;
     FileDescriptor file_;
 };
 
 }  // namespace
 
-void replace_file(std::string_view call, Path const& path, std::string_view text) {
-    Draft draft(call, path);
+void replace_file(Path const& path, std::string_view text) {
+    Draft draft(path);
     draft.write(text);
     draft.take_the_place_of(path);
 }

@@ -42,8 +42,8 @@ void* mapped(int fd, std::size_t size, int access, int more_flags) {
     return where;
 }
 
-FileDescriptor checked(std::string_view call, FileDescriptor file, std::size_t announced) {
-    require_shared_memory(call, file, announced);
+FileDescriptor checked(FileDescriptor file, std::size_t announced) {
+    require_shared_memory(file, announced);
     return file;
 }
 
@@ -70,18 +70,18 @@ void seal_against_new_writers(FileDescriptor const& file) {
                            "this system cannot seal memory against new writers (Linux 5.1)");
 }
 
-void require_shared_memory(std::string_view call, FileDescriptor const& file, std::size_t size) {
+void require_shared_memory(FileDescriptor const& file, std::size_t size) {
     // The seals first: what has them keeps the size that is read afterwards.
     int const seals = ::fcntl(file.get(), F_GET_SEALS, 0);  // -1 of all but memfds
     if (seals < 0 || (seals & size_seals) != size_seals) {
-        throw UsageError(call, "the descriptor is not sealed shared memory");
+        throw UsageError("the descriptor is not sealed shared memory");
     }
     struct stat found {};
     if (::fstat(file.get(), &found) != 0) throw SystemError("fstat", errno);
     auto const bytes = static_cast<std::size_t>(found.st_size);
     if (bytes != size || bytes == 0) {
         throw UsageError(
-            call, fmt::format("the shared memory has {} bytes, {} were announced", bytes, size));
+            fmt::format("the shared memory has {} bytes, {} were announced", bytes, size));
     }
 }
 
@@ -98,8 +98,7 @@ SharedMapping::~SharedMapping() { ::munmap(where_, size_); }
 SharedMemory::SharedMemory(std::size_t size)
     : file_(make_memfd(size, F_SEAL_SEAL)), size_(size), mapping_(file_, size) {}
 
-SharedMemory::SharedMemory(std::string_view call, FileDescriptor file, std::size_t size,
-                           MapAccess access)
-    : file_(checked(call, std::move(file), size)), size_(size), mapping_(file_, size, access) {}
+SharedMemory::SharedMemory(FileDescriptor file, std::size_t size, MapAccess access)
+    : file_(checked(std::move(file), size)), size_(size), mapping_(file_, size, access) {}
 
 }  // namespace carillon::detail

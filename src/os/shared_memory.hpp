@@ -4,8 +4,8 @@
 
 #include <cstddef>
 #include <span>
-#include <string_view>
 
+#include "carillon/detail/host/named_checks.hpp"
 #include "carillon/memory.hpp"
 
 namespace carillon::detail {
@@ -42,9 +42,10 @@ class SharedMapping {
 // for that is made any more, by whatever descriptor, and no call writes. Throws UnsupportedError
 // where the system has no such seal (Linux before 5.1), SystemError.
 void seal_against_new_writers(FileDescriptor const& file);
-// Throws UsageError, in the name of `call`, for what is no memfd of `size` bytes that nobody can
+// Throws UsageError for what is no memfd of `size` bytes that nobody can
 // change; SystemError.
-void require_shared_memory(std::string_view call, FileDescriptor const& file, std::size_t size);
+void require_shared_memory(FileDescriptor const& file, std::size_t size);
+CARILLON_WITH_CALL(require_shared_memory)
 
 // A memfd and its mapping. Its size is sealed: whoever has the descriptor could otherwise shorten
 // it, and the others would fault where they touch it. What that does not keep anyone from is
@@ -54,9 +55,8 @@ class SharedMemory {
     // New, zeroed. Throws SystemError.
     explicit SharedMemory(std::size_t size);
     // Of another process, which has announced `size` bytes: nothing else is taken on trust. Throws
-    // UsageError in the name of `call`: no sealed memfd, or one of another size; SystemError.
-    SharedMemory(std::string_view call, FileDescriptor file, std::size_t size,
-                 MapAccess access = MapAccess::read_write);
+    // UsageError: no sealed memfd, or one of another size; SystemError.
+    SharedMemory(FileDescriptor file, std::size_t size, MapAccess access = MapAccess::read_write);
 
     [[nodiscard]] std::span<std::byte> bytes() const {
         return {static_cast<std::byte*>(mapping_.get()), size_};

@@ -72,15 +72,14 @@ BlockPlacement place_block(Prober& prober, unsigned role, std::vector<std::uint3
 
 ChannelPlacement place_channels(Device const& device, ChannelMemory& candidates, unsigned blocks,
                                 PlacementProfile const& profile, LaunchProbe launch) {
-    constexpr char const* call = "place_channels";
-    if (blocks == 0) throw UsageError(call, "at least one block is needed");
+    if (blocks == 0) throw UsageError("at least one block is needed");
     if (blocks > candidates.channels()) {
-        throw UsageError(call, fmt::format("{} candidates are too few for {} blocks",
-                                           candidates.channels(), blocks));
+        throw UsageError(
+            fmt::format("{} candidates are too few for {} blocks", candidates.channels(), blocks));
     }
     if (candidates.channels() > most_candidates) {
-        throw UsageError(call, fmt::format("{} candidates are too many: {} will do",
-                                           candidates.channels(), most_candidates));
+        throw UsageError(fmt::format("{} candidates are too many: {} will do",
+                                     candidates.channels(), most_candidates));
     }
     std::vector<std::uint32_t> wanted(blocks, any_sm);
     for (std::size_t i = 0; i < std::min(wanted.size(), profile.sms.size()); ++i) {

@@ -79,21 +79,20 @@ std::string why_not(Device const& device, Channels const& requests, KernelOption
 PlacedMemory place_kernel(Device const& device, Channels const& requests,
                           KernelOptions const& options, ChannelShape const& shape, unsigned threads,
                           LaunchProbe launch) {
-    constexpr char const* call = "PersistentKernel";
     unsigned const channels = channels_of(requests, options);
-    check_capacity(call, options.capacity);
+    check_capacity(options.capacity);
     auto const anywhere = [&](std::string why) {
         return PlacedMemory{std::make_shared<ChannelMemory>(device, channels, shape),
                             {{}, std::move(why)}};
     };
     if (requests.placement == Placement::off) return anywhere("not asked for");
     if (requests.profile != nullptr && requests.profile->uuid != device.info().uuid) {
-        throw UsageError(call, "the profile is of another device");
+        throw UsageError("the profile is of another device");
     }
     bool const must = requests.placement == Placement::tuned;
     std::string why = why_not(device, requests, options, threads);
     if (!why.empty()) {
-        if (must) throw UsageError(call, why);
+        if (must) throw UsageError(why);
         return anywhere(std::move(why));
     }
     try {

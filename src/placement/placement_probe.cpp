@@ -33,7 +33,7 @@ Prober::Prober(Device const& device, ChannelMemory& memory, Pins const& pins, La
       wait_(HostWait::for_kernel(device.traits(), pins.roles())),
       roles_(pins.roles()) {
     if (pins.roles() > memory.channels() || pins.roles() > most_probe_roles) {
-        throw UsageError("Prober", "more blocks than channels to probe");
+        throw UsageError("more blocks than channels to probe");
     }
     // No trip has the tag 0.
     std::memset(memory.device_memory().host_ptr(), 0, memory.device_memory().size());
@@ -107,7 +107,7 @@ std::uint32_t Prober::trip(Role& role, std::uint32_t reply, std::uint32_t next) 
     far_.commit(to, sizeof(Line));
     auto const answered = [&] { return has_arrived(near.load_line(from), tag); };
     if (!wait_.until(answered, trip_limit)) {
-        throw TimeoutError("placement probe", "the device did not answer");
+        throw TimeoutError("the device did not answer");
     }
     role.at = next;
     return static_cast<std::uint32_t>((Clock::now() - start).count());
@@ -138,7 +138,7 @@ void Prober::ask_to_stop() {
 void Prober::stop() {
     ask_to_stop();
     if (!running_.wait(end_limit)) {
-        throw TimeoutError("placement probe", "its blocks have not ended");
+        throw TimeoutError("its blocks have not ended");
     }
     stopped_ = true;
     memory_.reset();

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "carillon/detail/host/door.hpp"
 #include "carillon/placement.hpp"
 
 #include <fmt/format.h>
@@ -21,8 +22,6 @@ using nlohmann::json;
 
 constexpr char const* format_name = "carillon placement profile";
 constexpr int format_version = 2;  // 1 had "multiprocessors"
-constexpr char const* load_call = "load_placement_profile";
-constexpr char const* save_call = "save_placement_profile";
 
 // A variable of the environment; empty is as good as not set.
 std::optional<std::filesystem::path> path_in(char const* variable) {
@@ -102,58 +101,65 @@ PlacementProfile from_json(json const& value) {
 }  // namespace
 
 std::filesystem::path placement_profile_path(DeviceInfo const& info) {
-    std::string const file = (info.uuid.empty() ? "emulated" : info.uuid) + ".json";
-    if (auto const folder = path_in("CARILLON_PROFILES")) return *folder / file;
-    auto config = path_in("XDG_CONFIG_HOME");
-    if (!config) {
-        auto const home = path_in("HOME");
-        if (!home) {
-            throw UsageError("placement_profile_path",
-                             "neither CARILLON_PROFILES nor XDG_CONFIG_HOME nor HOME is set");
+    return detail::in_call("placement_profile_path", [&] {
+        std::string const file = (info.uuid.empty() ? "emulated" : info.uuid) + ".json";
+        if (auto const folder = path_in("CARILLON_PROFILES"))
+            return std::filesystem::path(*folder / file);
+        auto config = path_in("XDG_CONFIG_HOME");
+        if (!config) {
+            auto const home = path_in("HOME");
+            if (!home) {
+                throw UsageError("neither CARILLON_PROFILES nor XDG_CONFIG_HOME nor HOME is set");
+            }
+            config = *home / ".config";
         }
-        config = *home / ".config";
-    }
-    return *config / "carillon" / "placement" / file;
+        return *config / "carillon" / "placement" / file;
+    });
 }
 
 PlacementProfile load_placement_profile(PathArgument const& path, DeviceInfo const& info) {
-    errno = 0;
-    std::ifstream file(path);
-    if (!file) throw SystemError("open " + path.string(), errno != 0 ? errno : EIO);
-    PlacementProfile profile;
-    try {
-        profile = from_json(json::parse(file));
-    } catch (std::exception const& cause) {  // ours, or the JSON library's
-        throw FormatError(load_call, path.string() + ": " + cause.what());
-    }
-    if (profile.uuid != info.uuid) {
-        auto const shown = [](std::string const& uuid) { return uuid.empty() ? "emulated" : uuid; };
-        throw FormatError(load_call, fmt::format("{}: it is of {}, not of {}", path.string(),
-                                                 shown(profile.uuid), shown(info.uuid)));
-    }
-    return profile;
+    return detail::in_call("load_placement_profile", [&] {
+        errno = 0;
+        std::ifstream file(path);
+        if (!file) throw SystemError("open " + path.string(), errno != 0 ? errno : EIO);
+        PlacementProfile profile;
+        try {
+            profile = from_json(json::parse(file));
+        } catch (std::exception const& cause) {  // ours, or the JSON library's
+            throw FormatError(path.string() + ": " + cause.what());
+        }
+        if (profile.uuid != info.uuid) {
+            auto const shown = [](std::string const& uuid) {
+                return uuid.empty() ? "emulated" : uuid;
+            };
+            throw FormatError(fmt::format("{}: it is of {}, not of {}", path.string(),
+                                          shown(profile.uuid), shown(info.uuid)));
+        }
+        return profile;
+    });
 }
 
 void save_placement_profile(PlacementProfile const& profile, PathArgument const& path) {
-    std::error_code error;
-    if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), error);
-    if (error) {
-        throw SystemError(fmt::format("{}: make folders of {}", save_call, path.string()),
-                          error.value());
-    }
-    json const value{{"format", format_name},
-                     {"version", format_version},
-                     {"uuid", profile.uuid},
-                     {"device", profile.device},
-                     {"driver", profile.driver},
-                     {"date", profile.date},
-                     {"sms", ranks_to_json(profile.sms)},
-                     {"cores", ranks_to_json(profile.cores)},
-                     {"request_pages", spread_to_json(profile.request_pages)},
-                     {"reply_pages", spread_to_json(profile.reply_pages)}};
-    // A driver's name for a device need not be UTF-8.
-    auto const text = value.dump(2, ' ', false, json::error_handler_t::replace);
-    detail::replace_file(save_call, path, text + '\n');
+    detail::in_call("save_placement_profile", [&] {
+        std::error_code error;
+        if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), error);
+        if (error) {
+            throw SystemError("make folders of " + path.string(), error.value());
+        }
+        json const value{{"format", format_name},
+                         {"version", format_version},
+                         {"uuid", profile.uuid},
+                         {"device", profile.device},
+                         {"driver", profile.driver},
+                         {"date", profile.date},
+                         {"sms", ranks_to_json(profile.sms)},
+                         {"cores", ranks_to_json(profile.cores)},
+                         {"request_pages", spread_to_json(profile.request_pages)},
+                         {"reply_pages", spread_to_json(profile.reply_pages)}};
+        // A driver's name for a device need not be UTF-8.
+        auto const text = value.dump(2, ' ', false, json::error_handler_t::replace);
+        detail::replace_file(path, text + '\n');
+    });
 }
 
 std::optional<PlacementProfile> find_placement_profile(DeviceInfo const& info,

@@ -55,7 +55,7 @@ std::vector<RolePages> measure_roles(Prober& prober, unsigned roles, unsigned ro
         all.emplace_back();
         all.back().role = role;
     }
-    if (all.empty()) throw TimeoutError("tune", "no block of the probe has started");
+    if (all.empty()) throw TimeoutError("no block of the probe has started");
     std::vector<ChannelLocation> locations(pages);
     for (unsigned round = 0; round < rounds; ++round) {
         for (std::uint32_t page = 0; page < pages; ++page) {
@@ -127,7 +127,7 @@ std::vector<RankedProcessor> ranked_sms(Prober const& prober, std::vector<RolePa
 PlacementProfile tune(Device const& device, TuneOptions const& options, LaunchProbe launch) {
     if (options.seconds == 0 || options.seconds > 86'400 || options.rounds == 0 ||
         options.rounds > 10'000) {
-        throw UsageError("tune", "1 to 86400 seconds and 1 to 10000 rounds are possible");
+        throw UsageError("1 to 86400 seconds and 1 to 10000 rounds are possible");
     }
     DeviceInfo const& info = device.info();
     // One block for each SM: the scheduler spreads the first ones over all of them.

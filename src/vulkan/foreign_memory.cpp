@@ -22,9 +22,8 @@ namespace {
 
 class ForeignSharedMemory final : public Allocation {
    public:
-    ForeignSharedMemory(std::string_view call, FileDescriptor fd, std::size_t bytes,
-                        MapAccess access)
-        : memory_(call, std::move(fd), bytes, access) {
+    ForeignSharedMemory(FileDescriptor fd, std::size_t bytes, MapAccess access)
+        : memory_(std::move(fd), bytes, access) {
         host = memory_.bytes().data();
         size = bytes;
     }
@@ -45,41 +44,40 @@ class ForeignVulkanMemory final : public VulkanAllocation {
 
 // Mesa's CPU driver exports a file, and reads from whatever it imports: a pipe would keep it
 // waiting. What a GPU's driver exports is opaque, and its own to check.
-void require_file(std::string_view call, FileDescriptor const& fd, std::size_t size) {
+void require_file(FileDescriptor const& fd, std::size_t size) {
     struct stat found {};
     if (::fstat(fd.get(), &found) != 0) throw SystemError("fstat", errno);
     if (!S_ISREG(found.st_mode)) {
-        throw UsageError(call, "the descriptor is not memory of Vulkan's CPU driver");
+        throw UsageError("the descriptor is not memory of Vulkan's CPU driver");
     }
     if (static_cast<std::size_t>(found.st_size) < size) {
-        throw UsageError(call, fmt::format("the memory's file has {} bytes, {} were announced",
-                                           found.st_size, size));
+        throw UsageError(
+            fmt::format("the memory's file has {} bytes, {} were announced", found.st_size, size));
     }
 }
 
-std::unique_ptr<Allocation> import(std::string_view call, FileDescriptor fd, std::size_t size,
+std::unique_ptr<Allocation> import(FileDescriptor fd, std::size_t size,
                                    std::optional<Uuid> const& uuid) {
-    if (size == 0) throw UsageError(call, "0 bytes were announced");
-    require_addressable(call, size);
-    if (!uuid) require_file(call, fd, size);
+    if (size == 0) throw UsageError("0 bytes were announced");
+    require_addressable(size);
+    if (!uuid) require_file(fd, size);
     auto const device = VulkanDevice::open(uuid, {});
     DeviceInfo info;
     device->describe(info);
     return std::make_unique<ForeignVulkanMemory>(*device, std::move(fd), size, info);
 }
 
-std::unique_ptr<Allocation> map(std::string_view call, FileDescriptor fd, std::size_t size,
-                                MemorySource source, std::optional<Uuid> const& uuid,
-                                MapAccess access) {
+std::unique_ptr<Allocation> map(FileDescriptor fd, std::size_t size, MemorySource source,
+                                std::optional<Uuid> const& uuid, MapAccess access) {
     switch (source) {
         case MemorySource::memfd:
         case MemorySource::host:
-            return std::make_unique<ForeignSharedMemory>(call, std::move(fd), size, access);
+            return std::make_unique<ForeignSharedMemory>(std::move(fd), size, access);
         case MemorySource::vulkan:
             if (access == MapAccess::read) {
-                throw UsageError(call, "memory of Vulkan's cannot be mapped for reading alone");
+                throw UsageError("memory of Vulkan's cannot be mapped for reading alone");
             }
-            return import(call, std::move(fd), size, uuid);
+            return import(std::move(fd), size, uuid);
         case MemorySource::dma_buf:
         case MemorySource::gdrcopy:
         case MemorySource::unknown:
@@ -87,8 +85,8 @@ std::unique_ptr<Allocation> map(std::string_view call, FileDescriptor fd, std::s
     }
     // What came from elsewhere may be no source at all.
     std::string_view const name = source > MemorySource::memfd ? "" : to_string(source);
-    throw UnsupportedError(call, fmt::format("memory of {} cannot be mapped by another process",
-                                             name.empty() ? "unknown source" : name));
+    throw UnsupportedError(fmt::format("memory of {} cannot be mapped by another process",
+                                       name.empty() ? "unknown source" : name));
 }
 
 }  // namespace
@@ -107,10 +105,10 @@ std::optional<Uuid> uuid_of(std::string_view text) {
     return uuid;
 }
 
-ForeignMemory::ForeignMemory(std::string_view call, FileDescriptor fd, std::size_t size,
-                             MemorySource source, std::optional<Uuid> const& uuid, MapAccess access)
+ForeignMemory::ForeignMemory(FileDescriptor fd, std::size_t size, MemorySource source,
+                             std::optional<Uuid> const& uuid, MapAccess access)
     // What a child has inherited stays as it is.
-    : memory_(OwnedByProcess<Allocation>(map(call, std::move(fd), size, source, uuid, access))) {}
+    : memory_(OwnedByProcess<Allocation>(map(std::move(fd), size, source, uuid, access))) {}
 
 ForeignMemory& ForeignMemory::operator=(ForeignMemory&& other) noexcept {
     if (this != &other) {
@@ -130,7 +128,7 @@ void ForeignMemory::let_go() noexcept {
 
 void* ForeignMemory::host_ptr() const {
     if (!memory_) return nullptr;
-    mark_.require_own("ForeignMemory::host_ptr");
+    mark_.require_own();
     return memory_->host;
 }
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string_view>
 
+#include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/process_mark.hpp"
 #include "carillon/device_info.hpp"
 #include "carillon/memory.hpp"
@@ -29,12 +30,20 @@ class ForeignMemory {
    public:
     // `size`: Memory::size() there. `source` says what kind the descriptor is: `memfd` and `host`
     // are sealed shared memory (Device::allocate_shared_host), `vulkan` is memory of the GPU with
-    // this UUID, or without one of Vulkan's CPU driver. Throws, in the name of `call`, UsageError
+    // this UUID, or without one of Vulkan's CPU driver. Throws UsageError
     // for a descriptor that is something else or has another size, as far as can be known of it,
     // and UnsupportedError for memory of any other source; what VulkanDevice::open and import
     // throw; SystemError. `access`: for reading alone there is shared memory only.
-    ForeignMemory(std::string_view call, FileDescriptor fd, std::size_t size, MemorySource source,
+    ForeignMemory(FileDescriptor fd, std::size_t size, MemorySource source,
                   std::optional<Uuid> const& uuid, MapAccess access = MapAccess::read_write);
+    ForeignMemory(std::string_view call, FileDescriptor fd, std::size_t size, MemorySource source,
+                  std::optional<Uuid> const& uuid,
+                  MapAccess access = MapAccess::read_write)  // CARILLON_WITH_CALL
+        try
+        : ForeignMemory(std::move(fd), size, source, uuid, access) {
+    } catch (...) {
+        throw_named(call);
+    }
     ForeignMemory(ForeignMemory&&) noexcept = default;
     ForeignMemory& operator=(ForeignMemory&&) noexcept;
     ForeignMemory(ForeignMemory const&) = delete;

@@ -20,7 +20,6 @@ namespace carillon::detail {
 namespace {
 
 using Property = vk::MemoryPropertyFlagBits;
-constexpr std::string_view open_call = "Device::open";
 
 vk::raii::Context load_vulkan() {
     try {
@@ -118,8 +117,7 @@ class OpenedDevice final : public VulkanDevice, public std::enable_shared_from_t
                 code != vk::Result::eErrorOutOfHostMemory) {
                 throw;
             }
-            throw OutOfMemoryError("Device::allocate",
-                                   fmt::format("{} bytes: {}", size, error.what()));
+            throw OutOfMemoryError(fmt::format("{} bytes: {}", size, error.what()));
         }
     }
 
@@ -148,7 +146,7 @@ class OpenedDevice final : public VulkanDevice, public std::enable_shared_from_t
 
 vk::raii::Device OpenedDevice::make_device() const {
     if (!has_extension(physical_, VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME)) {
-        throw UnsupportedError(open_call, "the Vulkan driver lacks VK_KHR_external_memory_fd");
+        throw UnsupportedError("the Vulkan driver lacks VK_KHR_external_memory_fd");
     }
     std::vector<char const*> extensions{VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME};
     if (has_budget_) extensions.push_back(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
@@ -158,7 +156,7 @@ vk::raii::Device OpenedDevice::make_device() const {
         std::find_if(families.begin(), families.end(),
                      [](vk::QueueFamilyProperties const& f) { return f.queueCount > 0; });
     if (family == families.end()) {
-        throw UnsupportedError(open_call, "the Vulkan device has no queue family");
+        throw UnsupportedError("the Vulkan device has no queue family");
     }
     float const priority = 0;
     vk::DeviceQueueCreateInfo const queue({}, static_cast<std::uint32_t>(family - families.begin()),
@@ -185,10 +183,10 @@ void OpenedDevice::choose_memory_type(DeviceOptions const& options) {
         }
     }
     if (!chosen) {
-        throw UnsupportedError(open_call,
-                               fmt::format("no memory type of this device is device-local and "
-                                           "mappable{}",
-                                           options.require_coherent ? " and coherent" : ""));
+        throw UnsupportedError(
+            fmt::format("no memory type of this device is device-local and "
+                        "mappable{}",
+                        options.require_coherent ? " and coherent" : ""));
     }
     memory_type_ = *chosen;
     atom_ = physical_.getProperties().limits.nonCoherentAtomSize;
@@ -213,8 +211,7 @@ void OpenedDevice::check_heap(std::size_t size) const {
         free_bytes = now.heapBudget.at(heap) - used;
     }
     if (size > free_bytes) {
-        throw OutOfMemoryError("Device::allocate",
-                               fmt::format("{} bytes asked for, {} available in a heap of {}", size,
+        throw OutOfMemoryError(fmt::format("{} bytes asked for, {} available in a heap of {}", size,
                                            free_bytes, heap_size));
     }
 }
@@ -268,7 +265,7 @@ std::shared_ptr<VulkanDevice> VulkanDevice::open(std::optional<Uuid> const& uuid
                                                  DeviceOptions const& options) {
     // A driver's threads, and its connection to the device, are not a child's.
     static ProcessMark const first_use;
-    first_use.require_own("Device::open");
+    first_use.require_own();
     using Key = std::tuple<std::optional<Uuid>, bool, bool>;
     static std::mutex mutex;
     // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): out of memory here is the end

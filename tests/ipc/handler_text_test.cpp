@@ -229,7 +229,6 @@ TEST_F(HandlerTextTest, functionsInLtoIrAreLinked) {
     std::string const add_five =
         detail::Nvrtc({})
             .compile(
-                "test",
                 {"five", "extern \"C\" __device__ int add(int value) { return value + 5; }", {}},
                 {"-arch=sm_90", "-dlto"})
             .cubin;

@@ -147,7 +147,7 @@ class ArenaBudgetTest : public testing::Test {
         info_.memory_types = {{{}, 0}, {{}, 1}};
         info_.memory_type = 1;
     }
-    void require(std::size_t size) const { detail::require_budget("Arena", info_, size); }
+    void require(std::size_t size) const { detail::require_budget(info_, size); }
 
     DeviceInfo info_;
 };

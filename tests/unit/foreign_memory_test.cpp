@@ -20,6 +20,7 @@
 #include <utility>
 #include <variant>
 
+#include "carillon/detail/host/door.hpp"
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/device.hpp"
 #include "carillon/error.hpp"
@@ -35,8 +36,6 @@ namespace {
 using detail::ForeignMemory;
 using detail::UnixSocket;
 
-constexpr char const* connect_call = "connect";
-
 // Memory of a device, and what it is to who gets its descriptor.
 struct Exported {
     char const* name;
@@ -48,7 +47,8 @@ struct Exported {
     [[nodiscard]] Memory make(Device const& device) const { return (device.*allocate)(size); }
     [[nodiscard]] ForeignMemory map(FileDescriptor fd) const { return map(std::move(fd), size); }
     [[nodiscard]] ForeignMemory map(FileDescriptor fd, std::size_t announced) const {
-        return {connect_call, std::move(fd), announced, source, {}};
+        return detail::in_call("connect",
+                               [&] { return ForeignMemory(std::move(fd), announced, source, {}); });
     }
 };
 
@@ -255,16 +255,15 @@ TEST(ForeignMemoryOfNobodyTest, sourcesThatCannotBeMappedAreUnsupported) {
                                        {MemorySource::unknown, "unknown source"},
                                        {static_cast<MemorySource>(99), "unknown source"}}) {
         CARILLON_EXPECT_ERROR(
-            ForeignMemory(connect_call, unsealed_memfd(), 4096, source, {}), UnsupportedError,
-            "connect: memory of " + std::string(name) + " cannot be mapped by another process");
+            ForeignMemory(unsealed_memfd(), 4096, source, {}), UnsupportedError,
+            "memory of " + std::string(name) + " cannot be mapped by another process");
     }
 }
 
 TEST(ForeignMemoryOfNobodyTest, memoryOfAGpuThatIsNotHereIsUnsupported) {
     std::optional<detail::Uuid> const none{{0xca, 0x71}};
-    CARILLON_EXPECT_ERROR(
-        ForeignMemory(connect_call, unsealed_memfd(), 4096, MemorySource::vulkan, none),
-        UnsupportedError, ": ");
+    CARILLON_EXPECT_ERROR(ForeignMemory(unsealed_memfd(), 4096, MemorySource::vulkan, none),
+                          UnsupportedError, ": ");
 }
 
 // None when the other end is closed.

@@ -63,8 +63,7 @@ INSTANTIATE_TEST_SUITE_P(
                [](Bytes& bytes) {
                    detail::ListedRange const range(&bytes, &bytes, bytes.size(), false);
                }},
-        Locked{"registeredRanges",
-               [](Bytes& bytes) { (void)detail::register_range("register", bytes); }},
+        Locked{"registeredRanges", [](Bytes& bytes) { (void)detail::register_range(bytes); }},
         Locked{"blockRunner", [](Bytes& /*bytes*/) { (void)detail::block_of({}); }},
         Locked{"knownKernels", [](Bytes& /*bytes*/) { (void)detail::KnownKernel::last_number(); }},
         Locked{"logTexts",

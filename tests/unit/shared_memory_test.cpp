@@ -34,7 +34,6 @@ using detail::ForksLater;
 using detail::SharedMemory;
 
 constexpr std::size_t shared_size = 10'000;
-constexpr char const* map_call = "connect";
 
 FileDescriptor memfd(int seals) {
     FileDescriptor file(::memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
@@ -78,7 +77,7 @@ TEST(SharedMemoryTest, nobodyCanChangeItsSize) {
 
 TEST(SharedMemoryTest, whoeverHasTheDescriptorSeesTheSameBytes) {
     SharedMemory const memory(shared_size);
-    SharedMemory const other(map_call, memory.duplicate(), shared_size);
+    SharedMemory const other(memory.duplicate(), shared_size);
     EXPECT_NE(other.bytes().data(), memory.bytes().data());
     memory.bytes()[shared_size - 1] = std::byte{1};
     EXPECT_EQ(other.bytes()[shared_size - 1], std::byte{1});
@@ -89,7 +88,7 @@ TEST(SharedMemoryTest, whoeverHasTheDescriptorSeesTheSameBytes) {
 TEST(SharedMemoryTest, outlivesWhoMadeIt) {
     auto memory = std::make_unique<SharedMemory>(shared_size);
     memory->bytes()[5] = std::byte{3};
-    SharedMemory const other(map_call, memory->duplicate(), shared_size);
+    SharedMemory const other(memory->duplicate(), shared_size);
     memory.reset();
     EXPECT_EQ(other.bytes()[5], std::byte{3});
 }
@@ -102,8 +101,8 @@ TEST(SharedMemoryTest, whatIsNotSealedSharedMemoryIsAUsageError) {
           +[] { return memfd(F_SEAL_GROW | F_SEAL_SEAL); }, &end_of_pipe, &plain_file,
           +[] { return FileDescriptor(::open("/dev/zero", O_RDWR | O_CLOEXEC)); },
           +[] { return FileDescriptor(); }}) {
-        CARILLON_EXPECT_ERROR(SharedMemory(map_call, make(), shared_size), UsageError,
-                              "connect: the descriptor is not sealed shared memory");
+        CARILLON_EXPECT_ERROR(SharedMemory(make(), shared_size), UsageError,
+                              "the descriptor is not sealed shared memory");
     }
     EXPECT_EQ(Held::now(), before);
 }
@@ -113,8 +112,8 @@ TEST(SharedMemoryTest, anotherSizeThanAnnouncedIsAUsageErrorWithBoth) {
     Held const before = Held::now();
     for (std::size_t const announced : {0UL, 1UL, 9999UL, 10'001UL, 12'288UL, ~0UL}) {
         CARILLON_EXPECT_ERROR(
-            SharedMemory(map_call, memory.duplicate(), announced), UsageError,
-            "connect: the shared memory has 10000 bytes, " + std::to_string(announced) + " were");
+            SharedMemory(memory.duplicate(), announced), UsageError,
+            "the shared memory has 10000 bytes, " + std::to_string(announced) + " were");
     }
     EXPECT_EQ(Held::now(), before);
 }
@@ -122,8 +121,8 @@ TEST(SharedMemoryTest, anotherSizeThanAnnouncedIsAUsageErrorWithBoth) {
 TEST(SharedMemoryTest, whatCannotBeMappedIsASystemErrorThatLeavesNothing) {
     Held const before = Held::now();
     CARILLON_EXPECT_ERROR(
-        SharedMemory(map_call, memfd(F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE), shared_size),
-        SystemError, "mmap");
+        SharedMemory(memfd(F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE), shared_size), SystemError,
+        "mmap");
     CARILLON_EXPECT_ERROR(SharedMemory(0), SystemError, "mmap");
     EXPECT_EQ(Held::now(), before);
 }
@@ -176,7 +175,7 @@ TEST(SharedMemoryTest, forkWaitsForWhatIsKeptFromChildren) {
 TEST(SharedMemoryTest, childMapsTheDescriptorThatItInherited) {
     SharedMemory const memory(shared_size);
     EXPECT_EQ(in_child([&] {
-                  SharedMemory const own(map_call, memory.duplicate(), shared_size);
+                  SharedMemory const own(memory.duplicate(), shared_size);
                   own.bytes()[7] = std::byte{7};
                   return 0;
               }),
