@@ -9,16 +9,10 @@
 #include <cstddef>
 #include <span>
 
-#include "carillon/detail/machine/x86.hpp"
 #include "carillon/memory.hpp"
+#include "carillon/stream_copy.hpp"
 
 namespace carillon {
-
-using detail::StoreKind;
-
-// The store that copies fastest on this CPU. Not the one that publishes fastest: a copy may arrive
-// in pieces, so nothing is paid for a line that arrives whole.
-[[nodiscard]] StoreKind best_copy_stores();
 
 // Copies `from` to byte `offset` on of `to`. When it returns the bytes are *posted*: on their way,
 // in no order, held back by nothing on this side. They are *visible* to whoever takes a message
@@ -34,14 +28,5 @@ void copy_to_device(Memory const& to, std::size_t offset, std::span<std::byte co
 // has written there before is read back. Throws UsageError for a range outside the memory and for a
 // null pointer, VulkanError (non-coherent memory only).
 void copy_from_device(std::span<std::byte> to, Memory const& from, std::size_t offset);
-
-// The same stores without the checks, and without the fence that makes them leave: for who copies
-// several ranges and fences once. The CPU must support the kind.
-void stream_copy(StoreKind kind, void* to, void const* from, std::size_t size) noexcept;
-// The fence: what this thread has stored before leaves the CPU before what it stores afterwards.
-inline void store_fence() noexcept { detail::X86::store_fence(); }
-// The loads of copy_from_device without the checks, from wherever the bytes lie to ordinary memory:
-// as they were when the call began, or newer. Whole lines are loaded, of 64 bytes.
-void stream_load(void* to, void const* from, std::size_t size) noexcept;
 
 }  // namespace carillon

@@ -14,6 +14,7 @@
 #include "carillon/detail/access/host_mapped.hpp"
 #include "carillon/detail/wire/language.hpp"
 #include "carillon/device_info.hpp"
+#include "carillon/device_traits.hpp"
 #include "carillon/memory.hpp"
 
 namespace carillon {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a PersistentKernel is to be: options of every one, and how requests reach its blocks; and
-// what it can be at.
+// What a PersistentKernel is to be: options of every one, and how requests reach its blocks.
 #pragma once
 
 #include <chrono>
@@ -11,6 +10,7 @@
 #include <string_view>
 
 #include "carillon/error.hpp"
+#include "carillon/kernel_state.hpp"
 #include "carillon/wait.hpp"
 
 namespace carillon {
@@ -115,24 +115,5 @@ struct SharedPool {
 template <class T>
 concept WayOfRequests = std::same_as<T, Channels> || std::same_as<T, WatchedChannels> ||
     std::same_as<T, Pool> || std::same_as<T, SharedChannels> || std::same_as<T, SharedPool>;
-
-// What a kernel is at.
-enum class KernelState : std::uint8_t {
-    starting,  // not every block runs yet
-    running,
-    draining,  // takes no more requests, and answers those that it has
-    stopped,   // every block has returned, or was told to and is about to
-    failed,    // the device, or a handler, ended it by an error: running() throws it
-};
-[[nodiscard]] std::string_view to_string(KernelState state);  // its name, as "running"
-
-// What a block is at.
-enum class BlockActivity : std::uint8_t {
-    idle,   // looks for requests and finds none
-    busy,   // has requests
-    stuck,  // has been at one request for longer than stuck_after
-    ended,
-};
-[[nodiscard]] std::string_view to_string(BlockActivity activity);  // its name, as "idle"
 
 }  // namespace carillon

@@ -11,7 +11,7 @@
 #include "carillon/arguments.hpp"
 #include "carillon/detail/host/door.hpp"
 #include "carillon/detail/machine/pause.hpp"
-#include "carillon/device_info.hpp"
+#include "carillon/device_traits.hpp"
 
 namespace carillon {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "carillon/copy.hpp"
+#include "carillon/stream_copy.hpp"
 
 #include <immintrin.h>
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "carillon/copy.hpp"
+#include "carillon/stream_copy.hpp"
 #include "carillon/detail/access/host_mapped.hpp"
 
 namespace carillon {

@@ -13,6 +13,7 @@
 #include "carillon/detail/host/process_mark.hpp"
 #include "carillon/detail/kernel/program.hpp"
 #include "carillon/device_info.hpp"
+#include "carillon/device_traits.hpp"
 #include "device/allocation.hpp"
 #include "device/execution.hpp"
 #include "device/loaded_code.hpp"

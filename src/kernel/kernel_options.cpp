@@ -3,24 +3,11 @@
 
 #include <fmt/format.h>
 
-#include <array>
-
 #include "carillon/detail/host/duration_text.hpp"
 #include "carillon/detail/host/kernel_supervisor.hpp"
 #include "carillon/error.hpp"
 
 namespace carillon {
-
-std::string_view to_string(KernelState state) {
-    static constexpr std::array<std::string_view, 5> names{"starting", "running", "draining",
-                                                           "stopped", "failed"};
-    return names.at(static_cast<std::size_t>(state));
-}
-
-std::string_view to_string(BlockActivity activity) {
-    static constexpr std::array<std::string_view, 4> names{"idle", "busy", "stuck", "ended"};
-    return names.at(static_cast<std::size_t>(activity));
-}
 
 namespace detail {
 

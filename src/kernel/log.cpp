@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The texts of a program's log messages: by which number each is known, and how a record becomes a
 // line.
-#include "carillon/log.hpp"
+#include "carillon/detail/host/log_texts.hpp"
 
 #include <fmt/args.h>
 #include <fmt/format.h>
@@ -12,6 +12,7 @@
 
 #include "carillon/detail/host/fork_mutex.hpp"
 #include "carillon/error.hpp"
+#include "carillon/log_record.hpp"
 
 namespace carillon {
 namespace detail {

@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <vector>
 
-#include "carillon/memory.hpp"
+#include "carillon/file_descriptor.hpp"
 #include "os/own_user.hpp"
 
 namespace carillon::detail {

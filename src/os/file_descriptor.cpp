@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "carillon/memory.hpp"
+#include "carillon/file_descriptor.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -7,7 +7,7 @@
 #include <mutex>
 
 #include "carillon/detail/host/process_mark.hpp"
-#include "carillon/memory.hpp"
+#include "carillon/file_descriptor.hpp"
 
 namespace carillon::detail {
 

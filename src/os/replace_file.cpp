@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "carillon/error.hpp"
-#include "carillon/memory.hpp"
+#include "carillon/file_descriptor.hpp"
 #include "os/file_size.hpp"
 #include "os/retried.hpp"
 

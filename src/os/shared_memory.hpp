@@ -6,7 +6,7 @@
 #include <span>
 
 #include "carillon/detail/host/named_checks.hpp"
-#include "carillon/memory.hpp"
+#include "carillon/file_descriptor.hpp"
 
 namespace carillon::detail {
 

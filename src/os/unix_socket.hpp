@@ -15,7 +15,7 @@
 #include <variant>
 #include <vector>
 
-#include "carillon/memory.hpp"
+#include "carillon/file_descriptor.hpp"
 #include "os/own_descriptor.hpp"
 
 namespace carillon::detail {

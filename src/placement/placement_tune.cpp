@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <ctime>
 
+#include "carillon/cores.hpp"
 #include "carillon/error.hpp"
 #include "carillon/placement.hpp"
 #include "placement/placement_probe.hpp"

@@ -6,10 +6,6 @@
 
 namespace carillon::detail {
 
-void LentBy::require_own_end() const {
-    if (another()) throw UsageError("the device's end is the owner's, which lent the other");
-}
-
 ClientLease::ClientLease(std::shared_ptr<ClientSession> session, std::string object,
                          Attached const& attached, MappedChannel mapped)
     : session_(std::move(session)),

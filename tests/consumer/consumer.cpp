@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program of somebody else: one call to a kernel on the emulated device.
 #ifdef CONSUMER_OF_ONE_HEADER  // one whose classes come from no device
-#include <carillon/placement.hpp>
+#include <carillon/cores.hpp>
 
 int main() { return carillon::allowed_cores().empty() ? 1 : 0; }
 #else

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "carillon/cores.hpp"
 #include "carillon/placement.hpp"
 #include "device/bodies.hpp"
 #include "device/device_fixture.hpp"

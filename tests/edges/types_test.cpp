@@ -6,6 +6,7 @@
 #include <string>
 #include <type_traits>
 
+#include "carillon/cores.hpp"
 #include "device/device_fixture.hpp"
 
 namespace carillon::test {

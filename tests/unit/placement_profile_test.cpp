@@ -14,6 +14,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "carillon/cores.hpp"
 #include "carillon/error.hpp"
 #include "support/environment.hpp"
 #include "support/expect_error.hpp"

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <sstream>
 
+#include "carillon/cores.hpp"
 #include "doctor/facts.hpp"
 #include "report/first_line.hpp"
 

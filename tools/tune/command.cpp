@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <carillon/placement.hpp>
 
+#include "carillon/cores.hpp"
 #include "command/common.hpp"
 #include "report/environment.hpp"
 #include "tune/tune.hpp"

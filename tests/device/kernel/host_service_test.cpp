@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "carillon/cores.hpp"
 #include "device/bodies.hpp"
 #include "device/device_fixture.hpp"
 #include "support/captured_stderr.hpp"

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <set>
 
+#include "carillon/cores.hpp"
 #include "device/device_fixture.hpp"
 #include "support/environment.hpp"
 #include "support/temporary_directory.hpp"

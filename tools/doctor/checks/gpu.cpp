@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <iterator>
 
+#include "carillon/cores.hpp"
 #include "doctor/checks.hpp"
 
 namespace carillon::tool {

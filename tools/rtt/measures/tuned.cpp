@@ -5,6 +5,7 @@
 #include <carillon/placement.hpp>
 #include <optional>
 
+#include "carillon/cores.hpp"
 #include "rtt/measure.hpp"
 
 namespace carillon::tool {

@@ -9,6 +9,7 @@
 #include "carillon/detail/host/channel_peer.hpp"
 #include "carillon/detail/protocol/channel_view.hpp"
 #include "carillon/detail/protocol/counter_words.hpp"
+#include "carillon/error.hpp"
 #include "carillon/wait.hpp"
 
 namespace carillon::detail {
@@ -52,7 +53,9 @@ class LentBy {
     CARILLON_WITH_CALL_CONST(require_there)
     CARILLON_WITH_CALL_CONST(require_own_end)
     // Throws UsageError where it was lent: the device's end is its owner's to give out.
-    void require_own_end() const;
+    void require_own_end() const {
+        if (another()) throw UsageError("the device's end is the owner's, which lent the other");
+    }
 
    private:
     std::shared_ptr<ChannelLease> lease_;

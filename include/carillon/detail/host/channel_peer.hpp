@@ -4,7 +4,7 @@
 #include <atomic>
 
 #include "carillon/detail/host/named_checks.hpp"
-#include "carillon/kernel_options.hpp"
+#include "carillon/kernel_state.hpp"
 
 namespace carillon::detail {
 

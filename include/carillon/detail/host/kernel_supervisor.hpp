@@ -26,6 +26,7 @@
 #include "carillon/detail/host/thread.hpp"
 #include "carillon/detail/kernel/block_control.hpp"
 #include "carillon/device.hpp"
+#include "carillon/device_traits.hpp"
 #include "carillon/kernel_options.hpp"
 #include "carillon/launch.hpp"
 

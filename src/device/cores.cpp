@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "carillon/detail/host/door.hpp"
-#include "carillon/placement.hpp"
+#include "carillon/cores.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -9,6 +8,7 @@
 #include <cerrno>
 #include <memory>
 
+#include "carillon/detail/host/door.hpp"
 #include "carillon/error.hpp"
 
 #if CARILLON_HAVE_HWLOC
