@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A device: a GPU or the emulated device, and the memory that it shares with the CPU.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// What the library's own code asks of a device.
 #pragma once
 
 namespace carillon {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The kinds of objects that a Server serves.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A handler that was compiled from text, and the devices that have loaded it.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// What the library needs of the CPU, and where its own threads may run.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// CUDA contexts, and how a scope makes one current.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// GPU memory that a mapper maps into the CPU.
 #pragma once
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Modules of machine code, loaded as a whole.
 #pragma once
 
 #include <cstddef>

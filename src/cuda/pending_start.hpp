@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A kernel's start, which the driver may block.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Which kernels of the program a CUDA context has loaded.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Whether a device has room for an allocation.
 #pragma once
 
 #include <cstddef>

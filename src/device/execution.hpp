@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The base of each backend's running kernel. A RunningKernel owns one.
 #pragma once
 
 #include <memory>

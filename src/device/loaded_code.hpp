@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The base of each backend's loaded machine code.
 #pragma once
 
 namespace carillon::detail {

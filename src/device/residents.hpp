@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The kernels that live on a device, and what has to wait for their end.
 #pragma once
 
 #include <condition_variable>

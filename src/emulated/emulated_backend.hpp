@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The emulated device, as src/devices opens it.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Memory of the emulated device.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The caller's memory, registered with the emulated device.
 #pragma once
 
 #include <cstddef>

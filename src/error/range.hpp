@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Checks of a caller's offsets, sizes and pointers.
 #pragma once
 
 #include <cstddef>

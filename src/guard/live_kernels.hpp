@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// In which CUDA contexts kernels live, for calls that would wait for them.
 #pragma once
 
 #include <array>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The stack of a call that the guard reports.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Links handlers that are in LTO-IR, by nvJitLink.
 #pragma once
 
 #include <filesystem>

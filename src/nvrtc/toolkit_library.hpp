@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Libraries of the CUDA toolkit, opened at run time.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// What has to end before the process takes the drivers' memory away.
 #pragma once
 
 #include <atomic>

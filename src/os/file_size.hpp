@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The limit of a file's size, which memory files have too.
 #pragma once
 
 #include <cstddef>

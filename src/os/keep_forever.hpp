@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Keeps objects until the process ends.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Objects of which each process has one, forked children too.
 #pragma once
 
 #include <pthread.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Writes a file that readers see whole or not at all.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// System calls that a signal may interrupt.
 #pragma once
 
 #include <cerrno>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A Unix socket that listens, and its file.
 #pragma once
 
 #include <sys/types.h>

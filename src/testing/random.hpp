@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Numbers for tests that have to be repeatable.
 #pragma once
 
 #include <cstdint>

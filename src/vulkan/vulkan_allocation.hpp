@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Memory that Vulkan has allocated and mapped.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A block of Vulkan's memory: allocated or imported, and mapped.
 #pragma once
 
 #include <cstddef>

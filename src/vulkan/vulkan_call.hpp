@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Calls of Vulkan, whose errors name them.
 #pragma once
 
 #define VK_NO_PROTOTYPES

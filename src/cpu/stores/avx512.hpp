@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// See cpu/stores.hpp for what a form of stores has.
 #pragma once
 
 #include "carillon/detail/machine/stores.hpp"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Flush and invalidate, as access policies call them.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// How a client's ends refer to the process that lends them.
 #pragma once
 
 #include <functional>

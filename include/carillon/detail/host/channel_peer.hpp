@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The state of the kernel at the other end of a channel.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The host's part of a ChunkRing that does not depend on the type beside the chunks.
 #pragma once
 
 #include <chrono>

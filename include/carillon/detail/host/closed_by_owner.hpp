@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// How a server finds that the program has destroyed an object that it serves.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// What DeviceReader and DeviceWriter share: the kernel that copies, and its channels.
 #pragma once
 
 #include <chrono>

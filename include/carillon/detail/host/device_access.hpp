@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A Device's backend, for the library's own code.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The list of kernels that nvcc has compiled into the program.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Memory and host's end of a Flag and of a Doorbell.
 #pragma once
 
 #include <cstdint>

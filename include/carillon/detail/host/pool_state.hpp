@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// What a pool's kernel and its clients share.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Counters of a channel, read from the words that its client writes.
 #pragma once
 
 #include "carillon/counters.hpp"

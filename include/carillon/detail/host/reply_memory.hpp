@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Memory for the replies of a HostService.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// How the library starts its threads: named, and without the program's signal handlers.
 #pragma once
 
 #include <pthread.h>

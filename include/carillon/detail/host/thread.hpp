@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A thread like std::jthread, with a stack of a size that the library chooses.
 #pragma once
 
 #include <pthread.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Errors of calls whose time is over.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The CPU's side of a DeviceWriter.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A handler of a table of commands, as a handler of one type of request.
 #pragma once
 
 #include <cstdint>

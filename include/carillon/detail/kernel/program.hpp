@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A kernel as a device gets it: what a block runs, and how many threads it has.
 #pragma once
 
 #include "carillon/detail/wire/language.hpp"

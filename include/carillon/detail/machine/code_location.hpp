@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The place in the program that calls, for errors that name it.
 #pragma once
 
 #include "carillon/detail/wire/config.hpp"
