@@ -151,6 +151,17 @@ SystemError::SystemError(std::string_view call, int error_number, std::string_vi
 namespace detail {
 namespace {
 
+// Throws the error that is being handled on, with a change.
+template <class Change>
+[[noreturn]] void throw_changed(Change const& change) {
+    try {
+        throw;
+    } catch (Error& error) {
+        change(error);
+        throw;
+    }
+}
+
 std::string why_no_room(NoRoom where, std::uint32_t size, std::uint64_t untaken) {
     if (untaken != 0) {
         return fmt::format(
@@ -182,21 +193,11 @@ std::string why_no_room(NoRoom where, std::uint32_t size, std::uint64_t untaken)
 }  // namespace
 
 void throw_named(std::string_view call) {
-    try {
-        throw;
-    } catch (Error& error) {
-        error.name_call(call);
-        throw;
-    }
+    throw_changed([&](Error& error) { error.name_call(call); });
 }
 
 void throw_kept() {
-    try {
-        throw;
-    } catch (Error& error) {
-        error.keep_call();
-        throw;
-    }
+    throw_changed([](Error& error) { error.keep_call(); });
 }
 
 std::exception_ptr kept_exception() {

@@ -104,7 +104,7 @@ TEST_F(DestroyedTest, callsOfItsClientsSaySo) {
     EXPECT_EQ(waits.get(), "Ring::pop: the owner has destroyed the ring to the host");
     CARILLON_EXPECT_ERROR((void)fills.try_pop(), StoppedError, "Ring::try_pop: ");
     EXPECT_EQ(stopped([&] { return filled.try_claim(); }),
-              "ChunkRing::claim: the owner has destroyed the chunk ring");
+              "ChunkRing::try_claim: the owner has destroyed the chunk ring");
     // 4. The channel is as it was.
     EXPECT_EQ(quotes.call({4}, patience).twice, 8U);
 }

@@ -154,9 +154,8 @@ class ArenaBudgetTest : public testing::Test {
 
 TEST_F(ArenaBudgetTest, budgetIsTheLimitWhereItIsKnown) {
     require(800);
-    CARILLON_EXPECT_ERROR(
-        require(801), OutOfMemoryError,
-        "Arena: 801 bytes asked for of a heap of 900 (its budget 800, the BAR unknown)");
+    CARILLON_EXPECT_ERROR(require(801), OutOfMemoryError,
+                          "801 bytes asked for of a heap of 900 (its budget 800, the BAR unknown)");
     info_.heaps.at(1).budget.reset();
     require(900);
     CARILLON_EXPECT_ERROR(require(901), OutOfMemoryError, "its budget unknown");

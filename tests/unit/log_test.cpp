@@ -74,7 +74,7 @@ TEST(LogRegistryTest, refusesTwoTextsOfOneId) {
     registry.add(7, {"price {}", "f"});
     registry.add(7, {"limit {}", "f"});
     CARILLON_EXPECT_ERROR(registry.require_sound(), UsageError,
-                          "LogService: the log texts \"price {}\" and \"limit {}\" have the same "
+                          "the log texts \"price {}\" and \"limit {}\" have the same "
                           "number, 0x00000007: change one of them");
 }
 
@@ -89,7 +89,7 @@ TEST(LogRegistryTest, refusesATextThatCannotBeFormatted) {
     LogRegistry registry;
     registry.add(7, {"price {:x}", "f"});
     CARILLON_EXPECT_ERROR(registry.require_sound(), UsageError,
-                          "LogService: the log text \"price {:x}\" cannot be formatted: ");
+                          "the log text \"price {:x}\" cannot be formatted: ");
     LogMessage const message{7, 0, 0, {}};
     EXPECT_EQ(detail::log_text(registry, message).find("price {:x} ("), 0U);
 }

@@ -169,13 +169,13 @@ TEST_F(PlacementProfileTest, diskThatIsFullIsASystemErrorAndTheOldFileStays) {
 TEST_F(PlacementProfileTest, folderInTheWayIsASystemErrorAndNothingIsLeftBehind) {
     std::filesystem::create_directories(path() / "in the way");
     CARILLON_EXPECT_ERROR(save_placement_profile(some_profile(), path()), SystemError,
-                          "save_placement_profile: rename to " + path().string());
+                          "rename to " + path().string());
     EXPECT_EQ(files(), 1);
 }
 
 TEST_F(PlacementProfileTest, folderThatTakesNoFileIsASystemError) {
     CARILLON_EXPECT_ERROR(save_placement_profile(some_profile(), "/proc/self/profile.json"),
-                          SystemError, "save_placement_profile: make /proc/self/profile.json");
+                          SystemError, "make /proc/self/profile.json");
 }
 
 TEST_F(PlacementProfileTest, nameWithoutAFolderIsOneInTheCurrentFolder) {
@@ -193,7 +193,7 @@ TEST_F(PlacementProfileTest, missingFileIsASystemError) {
 TEST_F(PlacementProfileTest, folderThatCannotBeMadeIsASystemError) {
     std::ofstream(folder_.path() / "file") << "in the way";
     CARILLON_EXPECT_ERROR(save_placement_profile(some_profile(), folder_.path() / "file" / "p"),
-                          SystemError, "save_placement_profile");
+                          SystemError, "make folders of " + folder_.path().string());
 }
 
 TEST_F(PlacementProfileTest, damagedFileIsAFormatErrorThatNamesIt) {

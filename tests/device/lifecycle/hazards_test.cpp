@@ -75,8 +75,7 @@ TEST_P(HazardTest, kernelWhoseBlocksDoNotStartIsATimeoutError) {
         device(), std::make_shared<ChannelMemory>(device(), 1, 4), options);
     LaunchShape const shape{.start_timeout = options.start_timeout};
     CARILLON_EXPECT_ERROR(host->run(launch(device(), shape, SilentBody{gate.device_view()})),
-                          TimeoutError,
-                          "PersistentKernel: not every block had started within start_timeout");
+                          TimeoutError, "not every block had started within start_timeout");
     gate.open(1);
     host->stop(patience);
     EXPECT_EQ(host->state(), KernelState::stopped);
