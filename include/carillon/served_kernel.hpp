@@ -7,7 +7,7 @@
 // which is linked with Carillon as any program (docs/ipc.md).
 #pragma once
 
-#include "carillon/detail/host/served_kernel.hpp"
+#include "carillon/detail/serving/served_kernel.hpp"
 #include "carillon/served_library.hpp"
 
 // For a handler, default-constructed, with a block for each client: SharedChannels. Once in a

@@ -12,11 +12,11 @@
 #include "carillon/bytes.hpp"
 #include "carillon/detail/host/channel_routes.hpp"
 #include "carillon/detail/host/kernel_supervisor.hpp"
-#include "carillon/detail/host/lender.hpp"
 #include "carillon/detail/host/owned.hpp"
 #include "carillon/detail/kernel/serve.hpp"
 #include "carillon/detail/kernel/serve_leases.hpp"
 #include "carillon/detail/protocol/lease.hpp"
+#include "carillon/detail/serving/lender.hpp"
 #include "carillon/launch.hpp"
 
 namespace carillon {

@@ -10,9 +10,9 @@
 
 #include "carillon/channel_memory.hpp"
 #include "carillon/detail/access/host_mapped.hpp"
-#include "carillon/detail/host/lender.hpp"
-#include "carillon/detail/host/published_object.hpp"
 #include "carillon/detail/protocol/channel_view.hpp"
+#include "carillon/detail/serving/lender.hpp"
+#include "carillon/detail/serving/published_object.hpp"
 #include "carillon/device.hpp"
 #include "carillon/memory.hpp"
 #include "carillon/wait.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "carillon/detail/host/lender.hpp"
+#include "carillon/detail/serving/lender.hpp"
 
 #include <fmt/format.h>
 

@@ -11,8 +11,8 @@
 
 #include "carillon/detail/access/host_mapped.hpp"
 #include "carillon/detail/host/message_types.hpp"
-#include "carillon/detail/host/published_object.hpp"
 #include "carillon/detail/protocol/mailbox.hpp"
+#include "carillon/detail/serving/published_object.hpp"
 #include "carillon/device.hpp"
 #include "carillon/log_record.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "carillon/detail/host/published_object.hpp"
+#include "carillon/detail/serving/published_object.hpp"
 
 #include <span>
 

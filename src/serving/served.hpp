@@ -11,9 +11,9 @@
 #include <utility>
 
 #include "carillon/detail/host/closed_by_owner.hpp"
-#include "carillon/detail/host/lender.hpp"
 #include "carillon/detail/host/message_types.hpp"
-#include "carillon/detail/host/published_object.hpp"
+#include "carillon/detail/serving/lender.hpp"
+#include "carillon/detail/serving/published_object.hpp"
 #include "carillon/kernel_options.hpp"
 #include "carillon/object_kind.hpp"
 #include "serving/attached.hpp"

@@ -9,7 +9,7 @@
 
 #include "carillon/carillon.hpp"
 #include "carillon/detail/access/host_cached.hpp"
-#include "carillon/detail/host/lender.hpp"
+#include "carillon/detail/serving/lender.hpp"
 #include "ipc/handlers.hpp"
 #include "support/descriptors_left.hpp"
 #include "support/held.hpp"

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "carillon/carillon.hpp"
-#include "carillon/detail/host/lender.hpp"
+#include "carillon/detail/serving/lender.hpp"
 #include "ipc/handlers.hpp"
 #include "ipc/process.hpp"
 #include "serving/client_session.hpp"
