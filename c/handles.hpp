@@ -17,13 +17,13 @@
 #include <variant>
 
 #include "carillon.h"
-#include "carillon/buffer_store.hpp"
 #include "carillon/bytes.hpp"
 #include "carillon/connection.hpp"
 #include "carillon/device.hpp"
 #include "carillon/error.hpp"
 #include "carillon/memory.hpp"
 #include "carillon/server.hpp"
+#include "carillon/store.hpp"
 
 struct carillon_device {
     carillon::Device device;
@@ -73,7 +73,7 @@ struct carillon_chunk {
     carillon::BytesChunk chunk;
 };
 struct carillon_store {
-    std::variant<carillon::BufferStore, carillon::StoreConnection> store;
+    carillon::Store store;
 };
 struct carillon_store_server {
     carillon::Server server;
@@ -200,6 +200,24 @@ template <std::size_t size>
 void copy_name(char (&to)[size], std::string_view text) {
     std::size_t const length = std::min(text.size(), size - 1);
     std::fill(std::copy_n(text.data(), length, to), to + size, '\0');
+}
+
+// Of the two structs of a connection what both have.
+template <class Given>
+[[nodiscard]] ConnectOptions connect_options(Given const& given) {
+    ConnectOptions connect;
+    if (given.name != nullptr) connect.name = given.name;
+    connect.timeout = time_or(given.timeout_ns, connect.timeout);
+    connect.wait_for_owner = std::chrono::nanoseconds(given.wait_for_owner_ns);
+    connect.host_memory = given.host_memory != 0;
+    connect.owner_user = user_at(given.owner_user);
+    return connect;
+}
+[[nodiscard]] inline ServeOptions serve_options(carillon_serve_options const& given) {
+    ServeOptions serve;
+    if (given.name != nullptr) serve.name = given.name;
+    if (given.mode != 0) serve.mode = given.mode;
+    return serve;
 }
 
 [[nodiscard]] inline OutOfLine out_of_line(int flag) {

@@ -21,14 +21,8 @@ IdlePolicy idle_of(carillon_idle idle) {
 }
 
 Connection connect(char const* path, carillon_connect_options const* given) {
-    auto const options = known(connect_call, given, "options");
-    ConnectOptions connect;
-    if (options.name != nullptr) connect.name = options.name;
-    connect.timeout = time_or(options.timeout_ns, connect.timeout);
-    connect.wait_for_owner = std::chrono::nanoseconds(options.wait_for_owner_ns);
-    connect.host_memory = options.host_memory != 0;
-    connect.owner_user = user_at(options.owner_user);
-    return Connection(&checked(connect_call, path, "path"), connect);
+    auto const options = connect_options(known(connect_call, given, "options"));
+    return Connection(&checked(connect_call, path, "path"), options);
 }
 
 carillon_kernel start(carillon_device const* device, carillon_kernel_options const* given) {
@@ -49,11 +43,8 @@ carillon_kernel start(carillon_device const* device, carillon_kernel_options con
 Server serve(char const* path, carillon_kernel const* kernel, carillon_serve_options const* given) {
     constexpr char const* call = "carillon_kernel_serve";
     BytesKernel const& of = *checked(call, kernel, "kernel").kernel;
-    auto const options = known(call, given, "options");
-    ServeOptions serve;
-    if (options.name != nullptr) serve.name = options.name;
-    if (options.mode != 0) serve.mode = options.mode;
-    return of.serve(&checked(call, path, "path"), serve);
+    auto const options = serve_options(known(call, given, "options"));
+    return of.serve(&checked(call, path, "path"), options);
 }
 
 carillon_object object_of(ServedObject const& served) {

@@ -12,43 +12,24 @@ unsigned threads_of(std::uint64_t given) {
     return static_cast<unsigned>(std::min<std::uint64_t>(given, 1024));
 }
 
-BufferStore open_store(carillon_device const* device, carillon_store_options const* given) {
+Store open_store(carillon_device const* device, carillon_store_options const* given) {
     auto const options = known(store_call, given, "options");
-    BufferStoreOptions store;
+    StoreOptions store;
     if (options.bytes != 0) store.bytes = options.bytes;
     if (options.buffers != 0) store.buffers = options.buffers;
     if (options.copy_threads != 0) store.copy_threads = threads_of(options.copy_threads);
-    return BufferStore(checked(store_call, device, "device").device, store);
+    return Store(checked(store_call, device, "device").device, store);
 }
 
-StoreConnection connect_to_store(char const* path, carillon_store_connect_options const* given) {
+Store connect_to_store(char const* path, carillon_store_connect_options const* given) {
     auto const options = known(store_connect_call, given, "options");
-    StoreConnectOptions connect;
-    if (options.name != nullptr) connect.name = options.name;
-    connect.timeout = time_or(options.timeout_ns, connect.timeout);
-    connect.wait_for_owner = std::chrono::nanoseconds(options.wait_for_owner_ns);
-    connect.owner_user = user_at(options.owner_user);
-    connect.host_memory = options.host_memory != 0;
+    ConnectOptions connect = connect_options(options);
     if (options.copy_threads != 0) connect.copy_threads = threads_of(options.copy_threads);
-    return StoreConnection(&checked(store_connect_call, path, "path"), connect);
+    return Store(&checked(store_connect_call, path, "path"), connect);
 }
 
-Server serve_store(carillon_store const* store, char const* path,
-                   carillon_serve_options const* given) {
-    constexpr char const* call = "carillon_store_serve";
-    auto const* const own = std::get_if<BufferStore>(&checked(call, store, "store").store);
-    if (own == nullptr) throw UsageError(call, "the store is another process's");
-    auto const options = known(call, given, "options");
-    ServeOptions serve;
-    if (options.name != nullptr) serve.name = options.name;
-    if (options.mode != 0) serve.mode = options.mode;
-    return own->serve(&checked(call, path, "path"), serve);
-}
-
-// What `use` makes of the store, whichever it is.
-template <class Use>
-decltype(auto) of_store(std::string_view call, carillon_store const* store, Use&& use) {
-    return std::visit(use, checked(call, store, "store").store);
+Store const& store_at(std::string_view call, carillon_store const* store) {
+    return checked(call, store, "store").store;
 }
 
 template <class Buffer>
@@ -108,11 +89,21 @@ carillon_status carillon_store_connect(char const* path,
                    [&] { return c::connect_to_store(path, options); });
 }
 void carillon_store_close(carillon_store** store) { c::close(store); }
+carillon_status carillon_connection_store(carillon_connection const* connection,
+                                          carillon_store** store) {
+    constexpr char const* call = "carillon_connection_store";
+    return c::open(call, store,
+                   [&] { return c::checked(call, connection, "connection").connection.store(); });
+}
 carillon_status carillon_store_serve(carillon_store const* store, char const* path,
                                      carillon_serve_options const* options,
                                      carillon_store_server** server) {
-    return c::open("carillon_store_serve", server,
-                   [&] { return c::serve_store(store, path, options); });
+    constexpr char const* call = "carillon_store_serve";
+    return c::open(call, server, [&] {
+        return c::store_at(call, store)
+            .serve(&c::checked(call, path, "path"),
+                   c::serve_options(c::known(call, options, "options")));
+    });
 }
 void carillon_store_server_close(carillon_store_server** server) { c::close(server); }
 
@@ -120,43 +111,35 @@ carillon_status carillon_store_make(carillon_store const* store, char const* nam
                                     carillon_buffer** buffer) {
     constexpr char const* call = "carillon_store_make";
     return c::open(call, buffer, [&] {
-        return c::of_store(call, store, [&](auto const& of) {
-            return of.create(name == nullptr ? "" : name, bytes);
-        });
+        return c::store_at(call, store).create(name == nullptr ? "" : name, bytes);
     });
 }
 carillon_status carillon_store_get(carillon_store const* store, char const* name,
                                    carillon_buffer** buffer) {
     constexpr char const* call = "carillon_store_get";
-    return c::open(call, buffer, [&] {
-        std::string_view const wanted = &c::checked(call, name, "name");
-        return c::of_store(call, store, [&](auto const& of) { return of.get(wanted); });
-    });
+    return c::open(call, buffer,
+                   [&] { return c::store_at(call, store).get(&c::checked(call, name, "name")); });
 }
 carillon_status carillon_store_get_id(carillon_store const* store, uint64_t id,
                                       carillon_buffer** buffer) {
     constexpr char const* call = "carillon_store_get_id";
-    return c::open(call, buffer, [&] {
-        return c::of_store(call, store, [&](auto const& of) { return of.get(id); });
-    });
+    return c::open(call, buffer, [&] { return c::store_at(call, store).get(id); });
 }
 carillon_status carillon_store_remove(carillon_store const* store, char const* name) {
     return c::guarded("carillon_store_remove", [&](std::string_view call) {
-        std::string_view const gone = &c::checked(call, name, "name");
-        c::of_store(call, store, [&](auto const& of) { of.remove(gone); });
+        c::store_at(call, store).remove(&c::checked(call, name, "name"));
     });
 }
 carillon_status carillon_store_remove_id(carillon_store const* store, uint64_t id) {
-    return c::guarded("carillon_store_remove_id", [&](std::string_view call) {
-        c::of_store(call, store, [&](auto const& of) { of.remove(id); });
-    });
+    return c::guarded("carillon_store_remove_id",
+                      [&](std::string_view call) { c::store_at(call, store).remove(id); });
 }
 carillon_status carillon_store_list(carillon_store const* store, carillon_listed_buffer* buffers,
                                     size_t room, size_t* count) {
     return c::guarded("carillon_store_list", [&](std::string_view call) {
         c::checked(call, count, "room for the count") = 0;
         if (room != 0) (void)c::checked(call, buffers, "room for the buffers");
-        auto const all = c::of_store(call, store, [](auto const& of) { return of.list(); });
+        auto const all = c::store_at(call, store).list();
         *count = c::tell_all(call, all, c::listed, buffers, room);
     });
 }
@@ -196,9 +179,7 @@ carillon_status carillon_buffer_seal(carillon_buffer* buffer) {
 carillon_status carillon_store_events_open(carillon_store const* store,
                                            carillon_store_events** events) {
     constexpr char const* call = "carillon_store_events_open";
-    return c::open(call, events, [&] {
-        return c::of_store(call, store, [](auto const& of) { return of.sealed_events(); });
-    });
+    return c::open(call, events, [&] { return c::store_at(call, store).sealed_events(); });
 }
 void carillon_store_events_close(carillon_store_events** events) { c::close(events); }
 carillon_status carillon_store_events_descriptor(carillon_store_events const* events,
@@ -228,9 +209,7 @@ carillon_status carillon_store_events_next(carillon_store_events* events, int64_
 carillon_status carillon_store_sealed_open(carillon_store const* store,
                                            carillon_store_sealed** sealed) {
     constexpr char const* call = "carillon_store_sealed_open";
-    return c::open(call, sealed, [&] {
-        return c::of_store(call, store, [](auto const& of) { return of.sealed_buffers(); });
-    });
+    return c::open(call, sealed, [&] { return c::store_at(call, store).sealed_buffers(); });
 }
 void carillon_store_sealed_close(carillon_store_sealed** sealed) { c::close(sealed); }
 carillon_status carillon_store_sealed_descriptor(carillon_store_sealed const* sealed,

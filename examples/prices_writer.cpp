@@ -10,7 +10,7 @@ int main(int argc, char** argv) try {
     std::vector<double> prices(1000);
     for (int i = 0; i < 1000; ++i) prices[i] = 4810.0 + i / 4.0;
 
-    carillon::StoreConnection const store = carillon::connect_store(argv[1]);
+    carillon::Store const store(argv[1]);
     auto const bytes = std::as_bytes(std::span(prices));
     carillon::MutableBuffer table = store.create("prices", bytes.size());
     table.write(bytes);

@@ -530,6 +530,9 @@ carillon_status carillon_store_create(carillon_device const* device,
 carillon_status carillon_store_connect(char const* path,
                                        carillon_store_connect_options const* options,
                                        carillon_store** store);
+/* The one of a connection's owner. */
+carillon_status carillon_connection_store(carillon_connection const* connection,
+                                          carillon_store** store);
 /* Buffers that somebody holds stay. */
 void carillon_store_close(carillon_store** store);
 /* Lets other processes in; `options` as of a kernel, with the name "store" by default. */

@@ -63,14 +63,14 @@ class StoreWay {
     }
 
    private:
-    std::optional<StoreConnection> connect(Device const& device) {
+    std::optional<Store> connect(Device const& device) {
         owner_.expect("serving");
-        return StoreConnection(folder_.socket(), {.timeout = patience, .device = device});
+        return Store(folder_.socket(), {.timeout = patience, .device = device});
     }
 
     SocketFolder folder_;
     Child owner_;
-    std::optional<StoreConnection> store_;
+    std::optional<Store> store_;
     Child reader_;
 };
 
@@ -162,14 +162,14 @@ IpcBuffers time_ipc_buffers(Device const& device, IpcOptions const& options,
 }
 
 void run_store(Peer const& peer, Talk& orders) {
-    BufferStore const store(Device::open(peer.device));
+    Store const store(Device::open(peer.device));
     Server const server = store.serve(peer.path);
     orders.say("serving");
     (void)orders.line(until_told);
 }
 
 void run_store_reader(Peer const& peer, Talk& orders) {
-    StoreConnection const store(
+    Store const store(
         peer.path, {.timeout = patience, .spin = talk_spin, .device = Device::open(peer.device)});
     SealedBuffers buffers = store.sealed_buffers();
     orders.say("ready");

@@ -18,8 +18,8 @@
 namespace carillon {
 namespace detail {
 class BufferHold;
-class LentSource;
-class SealedSource;
+template <class Sealed>
+class NewsSource;
 struct BufferMaker;
 }  // namespace detail
 
@@ -53,7 +53,7 @@ class Buffer {
     // memory is a round trip across the bus: read() or HostMirror copies in whole lines.
     [[nodiscard]] std::span<std::byte const> data() const;
     // Where kernels of this process find it. Throws UnsupportedError for a GPU's where
-    // StoreConnectOptions::device was not that GPU, and for the host's memory beside a GPU.
+    // ConnectOptions::device was not that GPU, and for the host's memory beside a GPU.
     [[nodiscard]] void const* device_ptr() const;
     // Copies bytes [offset, offset + to.size()). Throws UsageError for a range outside it and for a
     // null pointer.
@@ -173,10 +173,11 @@ class SealedEvents {
 
    private:
     friend struct detail::BufferMaker;
-    explicit SealedEvents(std::unique_ptr<detail::SealedSource> source);
-    [[nodiscard]] detail::SealedSource& source(char const* call) const;
+    using Source = detail::NewsSource<SealedBuffer>;
+    explicit SealedEvents(std::unique_ptr<Source> source);
+    [[nodiscard]] Source& source(char const* call) const;
 
-    std::unique_ptr<detail::SealedSource> source_;
+    std::unique_ptr<Source> source_;
 };
 
 // Gets every buffer that is sealed from when it was made on, in that order: each comes as get()
@@ -205,10 +206,11 @@ class SealedBuffers {
 
    private:
     friend struct detail::BufferMaker;
-    explicit SealedBuffers(std::unique_ptr<detail::LentSource> source);
-    [[nodiscard]] detail::LentSource& source(char const* call) const;
+    using Source = detail::NewsSource<std::shared_ptr<detail::BufferHold>>;
+    explicit SealedBuffers(std::unique_ptr<Source> source);
+    [[nodiscard]] Source& source(char const* call) const;
 
-    std::unique_ptr<detail::LentSource> source_;
+    std::unique_ptr<Source> source_;
 };
 
 }  // namespace carillon

@@ -7,7 +7,6 @@
 #include "carillon/arguments.hpp"        // IWYU pragma: export
 #include "carillon/block.hpp"            // IWYU pragma: export
 #include "carillon/buffer.hpp"           // IWYU pragma: export
-#include "carillon/buffer_store.hpp"     // IWYU pragma: export
 #include "carillon/bytes.hpp"            // IWYU pragma: export
 #include "carillon/channel_memory.hpp"   // IWYU pragma: export
 #include "carillon/chunk_ring.hpp"       // IWYU pragma: export
@@ -50,6 +49,7 @@
 #include "carillon/served_library.hpp"   // IWYU pragma: export
 #include "carillon/server.hpp"           // IWYU pragma: export
 #include "carillon/shared_objects.hpp"   // IWYU pragma: export
+#include "carillon/store.hpp"            // IWYU pragma: export
 #include "carillon/stream_copy.hpp"      // IWYU pragma: export
 #include "carillon/ticket.hpp"           // IWYU pragma: export
 #include "carillon/wait.hpp"             // IWYU pragma: export

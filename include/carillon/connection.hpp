@@ -19,6 +19,7 @@
 #include "carillon/detail/host/message_types.hpp"
 #include "carillon/detail/kernel/messages.hpp"
 #include "carillon/detail/wire/language.hpp"
+#include "carillon/device.hpp"
 #include "carillon/kernel_options.hpp"
 #include "carillon/log_reader.hpp"
 #include "carillon/mailbox.hpp"
@@ -27,6 +28,7 @@
 #include "carillon/wait.hpp"
 
 namespace carillon {
+class CARILLON_LAYOUT Store;
 namespace detail {
 struct BytesAttach;
 class ClientSession;
@@ -35,19 +37,30 @@ class ClientSession;
 struct ConnectOptions {
     // How the owner calls this client: 1 to 63 characters. Empty: this program's name.
     std::string name{};
-    // How long the connection, each channel, and status() may take.
+    // How long the connection, each channel, status(), and each answer of a store may take;
+    // Store::list() ten times as long.
     std::chrono::nanoseconds timeout = std::chrono::seconds(5);
     // For a client that is started before its owner, or outlives it. For so long it is tried again
     // to connect while nobody listens at the path, whoever does has ended or does not answer, or
     // has no room. Each call that attaches tries for so long, too, from its own beginning on, while
-    // the owner does not serve the object yet, has no place of it, or is about to end it. 0: each
-    // is tried once.
+    // the owner does not serve the object yet, or has no store yet, has no place of it, or is about
+    // to end it. 0: each is tried once.
     std::chrono::nanoseconds wait_for_owner = std::chrono::nanoseconds(0);
     // How channels wait; none: HostWait::for_kernel chooses.
     std::optional<HostWait::Style> wait = std::nullopt;
-    // Rings in host memory even where device memory can be mapped: a client that comes and goes
-    // does not open Vulkan then, which interrupts the kernel for a moment.
+    // So long a call looks for the owner's answer before it sleeps, and next() of what waits for
+    // sealed buffers for one; as ServeOptions::spin.
+    std::chrono::nanoseconds spin = std::chrono::microseconds(50);
+    // The GPU that kernels of this process are to find buffers on (Buffer::device_ptr). None is
+    // needed otherwise, nor CUDA.
+    std::optional<Device> device = std::nullopt;
+    // Rings, and buffers that are made here, in host memory even where device memory can be mapped:
+    // a client that comes and goes does not open Vulkan then, which interrupts the kernel for a
+    // moment.
     bool host_memory = false;
+    // Of a store's memory that is kept mapped for the next buffer that has it, at most.
+    std::size_t kept_bytes = std::size_t{1} << 28;
+    unsigned copy_threads = 4;  // as StoreOptions::copy_threads
     // The user whose owner is meant. Any other at the path is refused (RefusalReason::wrong_owner)
     // before anything is sent to it: in a folder like /tmp whoever comes first may listen there.
     // None: this process's own user, or root.
@@ -83,8 +96,16 @@ struct ServedObject {
     bool emulated = false;            // its device is threads of a CPU
     std::vector<ServedBlock> blocks;  // one unless it is a kernel
 };
+// The owner's store of buffers; Connection::store() lists them.
+struct StoreStatus {
+    std::uint64_t buffers = 0;
+    std::uint64_t sealed = 0;      // of them
+    std::uint64_t bytes = 0;       // of memory that they take
+    std::uint64_t most_bytes = 0;  // that they may take (StoreOptions::bytes)
+};
 struct OwnerStatus {
     std::vector<ServedObject> objects;  // in the order in which they were added
+    std::optional<StoreStatus> store{};
 };
 
 // A connection to the owner of a kernel, who serves at a Unix socket. This process needs neither
@@ -150,6 +171,11 @@ class CARILLON_LAYOUT Connection {
     // A log that the owner shares by that name, from the oldest message on that is there still. It
     // takes nothing from the owner or from other clients. Throws as those above.
     [[nodiscard]] LogReader log(NameArgument object) const;
+
+    // The owner's store of buffers, by a connection of its own: where the owner destroys the store,
+    // that connection ends, and this one does not. Include carillon/store.hpp. Throws as Store's
+    // constructor.
+    [[nodiscard]] Store store() const;
 
     [[nodiscard]] ConnectedOwner const& owner() const;
     // What there is, what each is at, who has which of its blocks, and what has gone through them.

@@ -20,7 +20,7 @@
 #include "carillon/error.hpp"
 
 namespace carillon {
-class CARILLON_LAYOUT BufferStore;
+class CARILLON_LAYOUT Store;
 namespace detail {
 class Endpoint;
 class Lender;
@@ -30,7 +30,7 @@ struct ServerMaker;
 
 struct ServeOptions {
     // How the owner calls itself, and by PersistentKernel::serve() the kernel: 1 to 63 characters.
-    // None: "store" by BufferStore::serve(), otherwise "kernel".
+    // None: "store" by Store::serve(), otherwise "kernel".
     std::optional<std::string> name = std::nullopt;
     // Who may connect: the permissions of the socket, of which writing counts. Whoever may also
     // sees the names, processes, users and counters of all clients (Connection::status()), gets
@@ -120,7 +120,7 @@ class Server {
     // Where the program destroys the store while the server goes on, the connections of clients
     // that have used it are closed; a server of nothing else lets nobody in any more. Throws
     // UsageError where it has a store.
-    void add(BufferStore const& store);
+    void add(Store const& store);
 
     [[nodiscard]] std::filesystem::path const& path() const;  // empty: it is not open
     // Those that have introduced themselves, in the order in which they came.

@@ -9,7 +9,6 @@ examples.
 from ._carillon import (
     Buffer,
     BufferInfo,
-    BufferStore,
     ChannelCounters,
     Device,
     DeviceInfo,
@@ -25,7 +24,7 @@ from ._carillon import (
     ServedBlock,
     ServedObject,
     Server,
-    StoreConnection,
+    Store,
     Ticket,
     Tickets,
     copy_from_device,
@@ -44,12 +43,11 @@ from ._ring import Ring, RingDeviceEnd
 from .errors import *
 from .errors import __all__ as _errors
 
-connect_store = StoreConnection
+connect_store = Store._connect
 
 __all__ = [
     "Buffer",
     "BufferInfo",
-    "BufferStore",
     "ChannelCounters",
     "Chunk",
     "ChunkRing",
@@ -78,7 +76,7 @@ __all__ = [
     "ServedBlock",
     "ServedObject",
     "Server",
-    "StoreConnection",
+    "Store",
     "TakenChunk",
     "Ticket",
     "Tickets",

@@ -13,6 +13,7 @@ from ._carillon import (
     LogReader,
     RawConnection,
     ServedObject,
+    Store,
 )
 from ._chunk_ring import ChunkRing, meta_codec
 from ._client import Client
@@ -88,6 +89,10 @@ class Connection(Scoped):
         Raises as client().
         """
         return LogReader._lent(self._raw, object)
+
+    def store(self) -> Store:
+        """The owner's store of buffers, by a connection of its own. Raises as connect()."""
+        return Store._of(self._raw)
 
     def status(self) -> list[ServedObject]:
         """What there is, and who has which of its blocks. Raises OwnerGoneError, TimeoutError."""

@@ -178,6 +178,11 @@ class Doors {
         auto const names = names_of(nullptr, call, extra...);
         bound_.def_static(method, with_door<0>(names, function, decltype(signature_of(function))()),
                           let_none_in(extra)...);
+        if (none_comes_in) {
+            bound_.def_static(method, [names](nb::args const&, nb::kwargs const& named) {
+                behind_door(names, [&] { names.refuse(named); });
+            });
+        }
         return *this;
     }
     template <class F, class... Extra>

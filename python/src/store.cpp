@@ -10,15 +10,15 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "bindings.hpp"
 #include "busy.hpp"
 #include "bytes.hpp"
-#include "carillon/buffer_store.hpp"
+#include "carillon/store.hpp"
 #include "closable.hpp"
+#include "connection.hpp"
 #include "door.hpp"
 #include "elsewhere.hpp"
 #include "gil.hpp"
@@ -116,39 +116,36 @@ void read(SealedBufferEnd const& self, nb::handle out, std::size_t offset) {
     self->read(to.writable(), offset);
 }
 
-// A store of this process, or a connection to another's: the same calls.
-template <class Store>
-using StoreEnd = Closable<Store>;
-using OwnStore = StoreEnd<BufferStore>;
-using OtherStore = StoreEnd<StoreConnection>;
+// A store of this process, or another's.
+struct StoreEnd : Closable<Store> {
+    StoreEnd(Store&& store, bool is_another)
+        : Closable("the store", std::move(store)), of_another(is_another) {}
+    bool of_another;  // process's: its calls wait for that
+};
 
-// What `ask` returns, which gets the store that `self` is: of this process's, which does not wait.
+// What `ask` returns, which gets the store that `self` is.
 template <class Ask>
-auto asked(OwnStore const& self, Ask const& ask) {
+auto asked(StoreEnd const& self, Ask const& ask) {
     auto const store = self.get();
+    if (self.of_another) return unless_interrupted([store, ask] { return ask(*store); });
     OthersRun const others_run;
     return ask(*store);
 }
-template <class Ask>
-auto asked(OtherStore const& self, Ask const& ask) {
-    return unless_interrupted([store = self.get(), ask] { return ask(*store); });
-}
 
-template <class End>
-WrittenBuffer* create(End const& self, std::size_t bytes, std::string const& name) {
+WrittenBuffer* create(StoreEnd const& self, std::size_t bytes, std::string const& name) {
     auto made = std::make_unique<WrittenBuffer>();
-    made->of_another = std::is_same_v<End, OtherStore>;
+    made->of_another = self.of_another;
     made->buffer.emplace(
-        asked(self, [bytes, name](auto const& store) { return store.create(name, bytes); }));
+        asked(self, [bytes, name](Store const& store) { return store.create(name, bytes); }));
     return made.release();
 }
-template <class End, class Key>
-SealedBufferEnd get(End const& self, Key const& key) {
-    return asked(self, [key](auto const& store) { return store.get(key); });
+template <class Key>
+SealedBufferEnd get(StoreEnd const& self, Key const& key) {
+    return asked(self, [key](Store const& store) { return store.get(key); });
 }
-template <class End, class Key>
-void remove(End const& self, Key const& key) {
-    asked(self, [key](auto const& store) { store.remove(key); });
+template <class Key>
+void remove(StoreEnd const& self, Key const& key) {
+    asked(self, [key](Store const& store) { store.remove(key); });
 }
 // What is neither a number nor a name of Python's own: a number of NumPy's, or no key.
 std::uint64_t number_of_key(nb::handle id, nb::handle name) {
@@ -159,17 +156,14 @@ std::uint64_t number_of_key(nb::handle id, nb::handle name) {
     }
     at().refuse_type(name.is_none() ? id : name, "a number or a name of a buffer");
 }
-template <class End>
-SealedBufferEnd get_other(End const& self, nb::handle id, nb::handle name) {
+SealedBufferEnd get_other(StoreEnd const& self, nb::handle id, nb::handle name) {
     return get(self, number_of_key(id, name));
 }
-template <class End>
-void remove_other(End const& self, nb::handle id, nb::handle name) {
+void remove_other(StoreEnd const& self, nb::handle id, nb::handle name) {
     remove(self, number_of_key(id, name));
 }
-template <class End>
-std::vector<BufferInfo> list(End const& self) {
-    return asked(self, [](auto const& store) { return store.list(); });
+std::vector<BufferInfo> list(StoreEnd const& self) {
+    return asked(self, [](Store const& store) { return store.list(); });
 }
 // What tells of sealed buffers, or brings them. One thread at a time asks.
 template <class Source>
@@ -180,13 +174,11 @@ struct SealedEnd {
 using EventsEnd = SealedEnd<SealedEvents>;
 using BuffersEnd = SealedEnd<SealedBuffers>;
 
-template <class End>
-EventsEnd* sealed_events(End const& self) {
-    return new EventsEnd{asked(self, [](auto const& store) { return store.sealed_events(); }), {}};
+EventsEnd* sealed_events(StoreEnd const& self) {
+    return new EventsEnd{asked(self, [](Store const& store) { return store.sealed_events(); }), {}};
 }
-template <class End>
-BuffersEnd* sealed_buffers(End const& self) {
-    return new BuffersEnd{asked(self, [](auto const& store) { return store.sealed_buffers(); }),
+BuffersEnd* sealed_buffers(StoreEnd const& self) {
+    return new BuffersEnd{asked(self, [](Store const& store) { return store.sealed_buffers(); }),
                           {}};
 }
 
@@ -215,61 +207,35 @@ std::optional<SealedBufferEnd> next_buffer(BuffersEnd& self, double timeout) {
     return SealedBufferEnd(std::move(*found));
 }
 
-void open_store(OwnStore* self, Device const& device, std::size_t bytes, unsigned buffers,
+void open_store(StoreEnd* self, Device const& device, std::size_t bytes, unsigned buffers,
                 unsigned copy_threads) {
-    BufferStoreOptions options;
+    StoreOptions options;
     options.copy_threads = copy_threads;
     options.bytes = bytes;
     options.buffers = buffers;
-    new (self) OwnStore("the store", BufferStore(device, options));
+    new (self) StoreEnd(Store(device, options), false);
 }
-Closable<Server>* serve_store(OwnStore const& self, std::filesystem::path const& path,
+Closable<Server>* serve_store(StoreEnd const& self, std::filesystem::path const& path,
                               std::string const& name, unsigned mode) {
     ServeOptions options;
     options.name = name;
     options.mode = mode;
     return new Closable<Server>("the server", self.get()->serve(path, options));
 }
-void connect_to_store(OtherStore* self, std::filesystem::path const& path, std::string const& name,
-                      double timeout, bool host_memory, unsigned copy_threads,
-                      double wait_for_owner, std::optional<std::uint32_t> owner_user) {
-    StoreConnectOptions options;
+StoreEnd* connect_to_store(std::filesystem::path const& path, std::string const& name,
+                           double timeout, bool host_memory, unsigned copy_threads,
+                           double wait_for_owner, std::optional<std::uint32_t> owner_user) {
+    ConnectOptions options;
     options.copy_threads = copy_threads;
     options.name = name;
     options.timeout = duration(timeout);
     options.wait_for_owner = duration(wait_for_owner);
     options.owner_user = owner_user;
     options.host_memory = host_memory;
-    new (self)
-        OtherStore("the store",
-                   unless_interrupted([path, options] { return StoreConnection(path, options); }));
+    return new StoreEnd(unless_interrupted([path, options] { return Store(path, options); }), true);
 }
-
-template <class End>
-void bind_calls(nb::class_<End>& store, char const* name, char const* store_name) {
-    show(store, {});
-    close_with(store, name);
-    Doors(store, store_name)
-        .def("create", create<End>, nb::arg("bytes"), nb::arg("name") = "",
-             "A new buffer, to be written and sealed. Raises UsageError, OutOfMemoryError,\n"
-             "RefusedError for a name that is taken or where there is no room.")
-        .def_overload("get", get<End, std::uint64_t>, nb::arg("id"),
-                      nb::sig("def get(self, id: typing.SupportsIndex) -> Buffer"),
-                      "A sealed buffer, by number or name. Raises RefusedError.")
-        .def_overload("get", get<End, std::string>, nb::arg("name"))
-        .def_last_overload("get", get_other<End>, nb::arg("id") = nb::none(),
-                           nb::arg("name") = nb::none())
-        .def_overload("remove", remove<End, std::uint64_t>, nb::arg("id"),
-                      nb::sig("def remove(self, id: typing.SupportsIndex) -> None"),
-                      "From now on nobody gets it; its memory stays until nobody holds it.")
-        .def_overload("remove", remove<End, std::string>, nb::arg("name"))
-        .def_last_overload("remove", remove_other<End>, nb::arg("id") = nb::none(),
-                           nb::arg("name") = nb::none())
-        .def("list", list<End>, "All buffers that were not removed, by number.")
-        .def("sealed_events", sealed_events<End>,
-             "Tells of every buffer that is sealed from now on.")
-        .def("sealed_buffers", sealed_buffers<End>, "Gets every buffer that is sealed from now on.")
-        .def("close", &End::close, "Buffers that somebody holds stay.");
+StoreEnd* store_of(ConnectionEnd const& connection) {
+    return new StoreEnd(unless_interrupted([to = connection.get()] { return to->store(); }), true);
 }
 
 void bind_buffers(nb::module_& module) {
@@ -355,28 +321,49 @@ void bind_buffer_ends(nb::module_& module) {
 void bind_store(nb::module_& module) {
     bind_buffers(module);
     bind_buffer_ends(module);
-    nb::class_<OwnStore> own(module, "BufferStore", "Buffers in a device's memory.");
-    Doors(own, "BufferStore.")
+    nb::class_<StoreEnd> store(module, "Store", "Buffers in a device's memory.");
+    show(store, {});
+    close_with(store, "Store");
+    Doors(store, "Store.")
         .def_init(
-            "BufferStore", open_store, nb::arg("device"), nb::kw_only(),
+            "Store", open_store, nb::arg("device"), nb::kw_only(),
             nb::arg("bytes") = std::size_t{1} << 30U, nb::arg("buffers") = 4096U,
             nb::arg("copy_threads") = 4U,
             "At most `bytes` for all of at most `buffers` buffers; up to `copy_threads` threads "
             "copy\n"
             "one of 128 KiB and more to a GPU's memory, and from it. Raises UsageError.")
+        .def_static("connect_store", "_connect", connect_to_store, nb::arg("path"), nb::kw_only(),
+                    nb::arg("name") = "", nb::arg("timeout") = 5.0, nb::arg("host_memory") = false,
+                    nb::arg("copy_threads") = 4U, nb::arg("wait_for_owner") = 0.0,
+                    nb::arg("owner_user").none() = nb::none(),
+                    "The store that another process serves at `path`. `wait_for_owner` and\n"
+                    "`owner_user` are as connect()'s. Raises SystemError where nobody listens at\n"
+                    "`path`, RefusedError, UsageError, TimeoutError.")
+        .def_static("Connection.store", "_of", store_of, nb::arg("connection"))
         .def("serve", serve_store, nb::arg("path"), nb::kw_only(), nb::arg("name") = "store",
-             nb::arg("mode") = 0600U, "Lets other processes in. Raises UsageError, SystemError.");
-    bind_calls(own, "BufferStore", "BufferStore.");
-    nb::class_<OtherStore> other(module, "StoreConnection", "A connection to another's store.");
-    Doors(other, "StoreConnection.")
-        .def_init("connect_store", connect_to_store, nb::arg("path"), nb::kw_only(),
-                  nb::arg("name") = "", nb::arg("timeout") = 5.0, nb::arg("host_memory") = false,
-                  nb::arg("copy_threads") = 4U, nb::arg("wait_for_owner") = 0.0,
-                  nb::arg("owner_user").none() = nb::none(),
-                  "`wait_for_owner` and `owner_user` are as connect()'s. Raises SystemError where "
-                  "nobody\n"
-                  "listens at `path`, RefusedError, UsageError, TimeoutError.");
-    bind_calls(other, "StoreConnection", "StoreConnection.");
+             nb::arg("mode") = 0600U,
+             "Lets other processes in. Raises UsageError, also for another process's store,\n"
+             "SystemError.")
+        .def("create", create, nb::arg("bytes"), nb::arg("name") = "",
+             "A new buffer, to be written and sealed. Raises UsageError, OutOfMemoryError,\n"
+             "RefusedError for a name that is taken or where there is no room.")
+        .def_overload("get", get<std::uint64_t>, nb::arg("id"),
+                      nb::sig("def get(self, id: typing.SupportsIndex) -> Buffer"),
+                      "A sealed buffer, by number or name. Raises RefusedError.")
+        .def_overload("get", get<std::string>, nb::arg("name"))
+        .def_last_overload("get", get_other, nb::arg("id") = nb::none(),
+                           nb::arg("name") = nb::none())
+        .def_overload("remove", remove<std::uint64_t>, nb::arg("id"),
+                      nb::sig("def remove(self, id: typing.SupportsIndex) -> None"),
+                      "From now on nobody gets it; its memory stays until nobody holds it.")
+        .def_overload("remove", remove<std::string>, nb::arg("name"))
+        .def_last_overload("remove", remove_other, nb::arg("id") = nb::none(),
+                           nb::arg("name") = nb::none())
+        .def("list", list, "All buffers that were not removed, by number.")
+        .def("sealed_events", sealed_events, "Tells of every buffer that is sealed from now on.")
+        .def("sealed_buffers", sealed_buffers, "Gets every buffer that is sealed from now on.")
+        .def(
+            "close", [](StoreEnd& self) { self.close(); }, "Buffers that somebody holds stay.");
 }
 
 }  // namespace carillon::python

@@ -420,7 +420,7 @@ sys.stdin.read()
 """
 STORE_OWNER = """
 import sys, carillon
-store = carillon.BufferStore(carillon.Device("emulated"), bytes=1 << 20)
+store = carillon.Store(carillon.Device("emulated"), bytes=1 << 20)
 server = store.serve(sys.argv[1])
 store.create(8, "there").seal()
 print(flush=True)

@@ -130,7 +130,7 @@ def test_owner_of_another_user_is_refused(
 ) -> None:
     kernel = carillon.PersistentKernel(device, bytes.upper, request=8, reply=8, shared=True)
     other = os.geteuid() + 1
-    with kernel.serve(path), carillon.BufferStore(device) as store:
+    with kernel.serve(path), carillon.Store(device) as store:
         with carillon.connect(path, owner_user=os.geteuid()) as owner:
             assert owner.owner.user == os.geteuid()
         with pytest.raises(carillon.RefusedError) as refused:
@@ -180,7 +180,7 @@ def test_paths_of_any_bytes(device: carillon.Device, tmp_path: pathlib.Path, kin
     with kernel.serve(kind(path)) as server, carillon.connect(kind(path)) as connection:
         assert server.path == path
         assert connection.client(8, 8).call(b"abcdefgh", 10.0) == b"abcdefgh"
-    store = carillon.BufferStore(device, bytes=1 << 20)
+    store = carillon.Store(device, bytes=1 << 20)
     with store.serve(of_store), carillon.connect_store(of_store) as other:
         assert other.list() == []
     for connect in (carillon.connect, carillon.connect_store):

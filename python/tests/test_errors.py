@@ -55,7 +55,7 @@ def test_timeouts_of_other_types(
     ticket = client.submit(b"1234")
     ring, back = carillon.Ring(device, 4), carillon.Ring(device, 4, "to_host")
     chunks = carillon.ChunkRing(device, chunk_bytes=64)
-    store = carillon.BufferStore(device, bytes=1 << 20)
+    store = carillon.Store(device, bytes=1 << 20)
     calls: dict[str, Callable[[], Any]] = {
         "Client.call": lambda: client.call(b"1234", timeout),
         "Client.call_many": lambda: client.call_many(b"1234", timeout),
@@ -93,7 +93,7 @@ def test_arguments_of_other_types(
 ) -> None:
     whole = "a whole number from 0 to"
     other: Any = None
-    memory, store = device.allocate(64), carillon.BufferStore(device, bytes=1 << 20)
+    memory, store = device.allocate(64), carillon.Store(device, bytes=1 << 20)
     ring, chunks = carillon.Ring(device, 4, "to_host"), carillon.ChunkRing(device, chunk_bytes=64)
     server = carillon.Server()
 
@@ -124,7 +124,7 @@ def test_arguments_of_other_types(
         (lambda: carillon.Ring(other, 4), "Ring: device is None: a Device"),
         (lambda: carillon.Mailbox(device, 4, b"1234", capacity=other), "Mailbox: capacity is None"),
         (lambda: carillon.ChunkRing(device, chunk_bytes=other), "ChunkRing: chunk_bytes is None"),
-        (lambda: carillon.BufferStore(other), "BufferStore: device is None: a Device"),
+        (lambda: carillon.Store(other), "Store: device is None: a Device"),
         (lambda: carillon.Server(other), "Server: path is None: a path"),
         (lambda: kernel.client(other), "PersistentKernel.client: block is None: a whole number"),
         (lambda: kernel.client().wait(other), "Client.wait: ticket is None: a Ticket"),
@@ -144,10 +144,10 @@ def test_arguments_of_other_types(
         (lambda: connect(owner_user="root"), "connect: owner_user is 'root': a whole number"),
         (lambda: connect(name="\udcff"), r"connect: name is '\udcff': text that UTF-8 has"),
         (lambda: connect_store(owner_user=-1), f"connect_store: owner_user is -1: {whole}"),
-        (lambda: store.get(other), "BufferStore.get: id is None: a number or a name"),
-        (lambda: store.get(-1), "BufferStore.get: id is -1: a number or a name"),
-        (lambda: store.remove(other), "BufferStore.remove: id is None: a number or a name"),
-        (lambda: store.remove(name=other), "BufferStore.remove: id is None: a number or a name"),
+        (lambda: store.get(other), "Store.get: id is None: a number or a name"),
+        (lambda: store.get(-1), "Store.get: id is -1: a number or a name"),
+        (lambda: store.remove(other), "Store.remove: id is None: a number or a name"),
+        (lambda: store.remove(name=other), "Store.remove: id is None: a number or a name"),
         (lambda: compiled(other), "compile_handler: device is None: a Device, or a compute"),
         (lambda: compiled(90, b"text"), "compile_handler: handler is b'text': text, or a func"),
         (lambda: compiled(90, 5), "compile_handler: handler is 5: text, or a function"),
@@ -194,7 +194,7 @@ def test_options_that_there_are_not(kernel: carillon.PersistentKernel) -> None:
     makers: list[Callable[..., Any]] = [
         carillon.Server,
         carillon.Device,
-        carillon.BufferStore,
+        carillon.Store,
         carillon.connect_store,
     ]
     for made in makers:
@@ -227,13 +227,13 @@ def test_no_error_has_a_name_of_cpp(
     mailbox = carillon.Mailbox(device, 4, b"1234", "to_host")
     chunk = carillon.ChunkRing(device, chunk_bytes=64).claim()
     memory = device.allocate(64)
-    store = carillon.BufferStore(device, bytes=1 << 20)
+    store = carillon.Store(device, bytes=1 << 20)
     buffer = store.create(64)
     done = carillon.ChunkRing(device, chunk_bytes=64).claim()
     done.commit()
     freed = device.allocate(64)
     freed.free()
-    closed = carillon.BufferStore(device, bytes=1 << 20)
+    closed = carillon.Store(device, bytes=1 << 20)
     closed.close()
     calls: dict[str, Callable[[], Any]] = {
         "Client.call": lambda: kernel.client().call(b"1"),
@@ -252,13 +252,13 @@ def test_no_error_has_a_name_of_cpp(
         "Client.call_async": lambda: asyncio.run(kernel.client().call_async(b"1")),
         "DeviceArray": lambda: carillon.DeviceArray(freed),
         "Memory.array": lambda: freed.array(),
-        "BufferStore.list": lambda: closed.list(),
+        "Store.list": lambda: closed.list(),
         "Memory.flush": lambda: memory.flush(65),
         "copy_to_device": lambda: carillon.copy_to_device(memory, bytes(65)),
         "copy_from_device": lambda: carillon.copy_from_device(bytearray(65), memory),
         "MutableBuffer.write": lambda: buffer.write(bytes(65)),
-        "BufferStore.get": lambda: store.get("nobody's"),
-        "BufferStore.create": lambda: store.create(2 << 20),
+        "Store.get": lambda: store.get("nobody's"),
+        "Store.create": lambda: store.create(2 << 20),
     }
     for name, call in calls.items():
         with pytest.raises(carillon.Error) as error:
@@ -327,7 +327,7 @@ def test_errors_of_buffers_name_what_has_none(device: carillon.Device) -> None:
     chunk.commit()
     memory = device.allocate(64)
     memory.free()
-    buffer = carillon.BufferStore(device, bytes=1 << 20).create(64)
+    buffer = carillon.Store(device, bytes=1 << 20).create(64)
     buffer.seal()
     views: dict[str, Callable[[], Any]] = {
         "Chunk.__buffer__": lambda: chunk.array(),
@@ -341,7 +341,7 @@ def test_errors_of_buffers_name_what_has_none(device: carillon.Device) -> None:
 
 def test_a_buffer_of_a_child_that_was_forked(device: carillon.Device) -> None:
     memory = device.allocate(64)
-    buffer = carillon.BufferStore(device, bytes=1 << 20).create(64).seal()
+    buffer = carillon.Store(device, bytes=1 << 20).create(64).seal()
     child = os.fork()
     if child == 0:
         try:
@@ -566,7 +566,7 @@ def test_a_ticket_that_outlives_its_client(device: carillon.Device) -> None:
 
 
 def test_print_shows_what_it_is(device: carillon.Device, kernel: carillon.PersistentKernel) -> None:
-    store = carillon.BufferStore(device, bytes=1 << 20)
+    store = carillon.Store(device, bytes=1 << 20)
     buffer = store.create(64, "prices")
     shown = [
         kernel,
@@ -635,7 +635,7 @@ def test_what_an_argument_raises_is_not_lost(
     calls: list[Callable[[], Any]] = [
         lambda: kernel.client().call(b"1234", number),
         lambda: device.allocate(number),
-        lambda: carillon.BufferStore(device, bytes=1 << 20).get(number),
+        lambda: carillon.Store(device, bytes=1 << 20).get(number),
     ]
     for call in calls:
         with pytest.raises(raised):
@@ -665,13 +665,13 @@ def test_a_kernel_is_shown_in_a_child_that_was_forked(kernel: carillon.Persisten
 
 
 def test_numbers_of_numpy_name_a_buffer(device: carillon.Device) -> None:
-    store = carillon.BufferStore(device, bytes=1 << 20)
+    store = carillon.Store(device, bytes=1 << 20)
     buffer = store.create(8, "there").seal()
     numbers: list[Any] = [np.int64(buffer.id), np.uint8(buffer.id), np.array(buffer.id)]
     for number in numbers:
         assert store.get(number).name == "there"
     below: Any = np.int64(-1)
-    with pytest.raises(carillon.UsageError, match="^BufferStore.get: id is"):
+    with pytest.raises(carillon.UsageError, match="^Store.get: id is"):
         store.get(below)
     store.remove(numbers[0])
     assert store.list() == []

@@ -28,13 +28,13 @@ import carillon
 
 
 @pytest.fixture
-def store(device: carillon.Device) -> Iterator[carillon.BufferStore]:
-    store = carillon.BufferStore(device, bytes=1 << 20)
+def store(device: carillon.Device) -> Iterator[carillon.Store]:
+    store = carillon.Store(device, bytes=1 << 20)
     yield store
     store.close()
 
 
-def test_write_seal_and_read(store: carillon.BufferStore) -> None:
+def test_write_seal_and_read(store: carillon.Store) -> None:
     written = store.create(800, "prices")
     view = np.asarray(written).view("f8")
     view[:] = np.arange(100)
@@ -54,7 +54,7 @@ def test_write_seal_and_read(store: carillon.BufferStore) -> None:
         sealed.read(out, offset=785)
 
 
-def test_views_that_nobody_counts(store: carillon.BufferStore, tmp_path: pathlib.Path) -> None:
+def test_views_that_nobody_counts(store: carillon.Store, tmp_path: pathlib.Path) -> None:
     with store.serve(str(tmp_path / "store.sock")) as _:
         other = carillon.connect_store(str(tmp_path / "store.sock"))
         for each in (store, other):
@@ -84,7 +84,7 @@ def test_views_that_nobody_counts(store: carillon.BufferStore, tmp_path: pathlib
             assert array[:2].tolist() == [0, 7]
 
 
-def test_refusals(store: carillon.BufferStore) -> None:
+def test_refusals(store: carillon.Store) -> None:
     written = store.create(64, "a")
     with pytest.raises(carillon.RefusedError) as taken:
         store.create(64, "a")
@@ -112,7 +112,7 @@ def test_refusals(store: carillon.BufferStore) -> None:
 
 def test_with_closes_stores(device: carillon.Device, tmp_path: pathlib.Path) -> None:
     path = str(tmp_path / "store.sock")
-    with carillon.BufferStore(device, bytes=1 << 20) as own, own.serve(path):
+    with carillon.Store(device, bytes=1 << 20) as own, own.serve(path):
         with carillon.connect_store(path) as other:
             other.create(8, "kept").seal()
         with pytest.raises(carillon.UsageError, match="closed"):
@@ -122,7 +122,25 @@ def test_with_closes_stores(device: carillon.Device, tmp_path: pathlib.Path) -> 
         own.list()
 
 
-def test_buffers_outlive_their_store(store: carillon.BufferStore) -> None:
+def test_a_connection_has_its_owners_store(store: carillon.Store, tmp_path: pathlib.Path) -> None:
+    path = str(tmp_path / "store.sock")
+    with store.serve(path, name="desk"), carillon.connect(path) as owner:
+        store.create(8, "there").seal()
+        with owner.store() as other:
+            assert other.get("there").size == 8
+            with pytest.raises(carillon.UsageError, match="^Store.serve: .*another process's"):
+                other.serve(path + "2")
+    with carillon.Server(name="desk") as server:
+        server.open(path)
+        with carillon.connect(path) as owner, pytest.raises(
+            carillon.RefusedError, match="^Connection.store: refused"
+        ):
+            owner.store()
+        with pytest.raises(carillon.RefusedError, match="^connect_store: refused"):
+            carillon.connect_store(path)
+
+
+def test_buffers_outlive_their_store(store: carillon.Store) -> None:
     written = store.create(4)
     written.write(b"1234")
     view = np.asarray(written.seal())
@@ -141,7 +159,7 @@ print(table.seal().id)
 """
 
 
-def test_another_process(store: carillon.BufferStore, tmp_path: pathlib.Path) -> None:
+def test_another_process(store: carillon.Store, tmp_path: pathlib.Path) -> None:
     path = tmp_path / "store.sock"
     server = store.serve(str(path))
     events = store.sealed_events()
@@ -161,7 +179,7 @@ def test_another_process(store: carillon.BufferStore, tmp_path: pathlib.Path) ->
     server.close()
 
 
-def test_buffers_come_to_who_waits(store: carillon.BufferStore, tmp_path: pathlib.Path) -> None:
+def test_buffers_come_to_who_waits(store: carillon.Store, tmp_path: pathlib.Path) -> None:
     path = tmp_path / "store.sock"
     server = store.serve(str(path))
     client = carillon.connect_store(str(path), copy_threads=1)
@@ -183,7 +201,7 @@ def test_buffers_come_to_who_waits(store: carillon.BufferStore, tmp_path: pathli
 
 OWNER = """
 import sys, carillon
-store = carillon.BufferStore(carillon.Device("emulated"), bytes=1 << 20)
+store = carillon.Store(carillon.Device("emulated"), bytes=1 << 20)
 server = store.serve(sys.argv[1])
 print(flush=True)
 sys.stdin.read()

@@ -17,7 +17,7 @@ def test_memory_is_a_buffer_and_its_arrays_are_numpys(memory: carillon.Memory) -
 
 
 def test_buffers_of_a_store_are_buffers(device: carillon.Device) -> None:
-    store = carillon.BufferStore(device, bytes=1 << 20)
+    store = carillon.Store(device, bytes=1 << 20)
     buffer = store.create(4)
     memoryview(buffer)[:] = b"1234"
     number = np.int64(buffer.id)

@@ -420,7 +420,7 @@ def test_objects_of_python_are_no_bytes(device: carillon.Device, objects: Any) -
     memory = device.allocate(64)
     kernel = carillon.PersistentKernel(device, bytes, request=size, reply=size)
     chunk = carillon.ChunkRing(device, chunk_bytes=64).claim()
-    buffer = carillon.BufferStore(device, bytes=1 << 20).create(64)
+    buffer = carillon.Store(device, bytes=1 << 20).create(64)
     answers = carillon.PersistentKernel(device, lambda _: objects, request=1, reply=size)
     uses: list[Callable[[], Any]] = [
         lambda: kernel.client().call(objects),

@@ -120,42 +120,48 @@ void HostMirror::write_back() {
     to->write(0, bytes_);
 }
 
-SealedEvents::SealedEvents(std::unique_ptr<detail::SealedSource> source)
-    : source_(std::move(source)) {}
+SealedEvents::SealedEvents(std::unique_ptr<Source> source) : source_(std::move(source)) {}
 SealedEvents::SealedEvents(SealedEvents&&) noexcept = default;
 SealedEvents& SealedEvents::operator=(SealedEvents&&) noexcept = default;
 SealedEvents::~SealedEvents() = default;
 
-detail::SealedSource& SealedEvents::source(char const* call) const {
-    detail::SealedSource& source = detail::owned(source_, call);
+SealedEvents::Source& SealedEvents::source(char const* call) const {
+    Source& source = detail::owned(source_, call);
     source.require_own(call);
     return source;
 }
 
-int SealedEvents::descriptor() const { return source("SealedEvents::descriptor").descriptor(); }
-
-std::optional<SealedBuffer> SealedEvents::next(std::chrono::nanoseconds timeout) {
-    return source("SealedEvents::next").next(timeout);
+int SealedEvents::descriptor() const {
+    constexpr char const* call = "SealedEvents::descriptor";
+    return source(call).descriptor(call);
 }
 
-SealedBuffers::SealedBuffers(std::unique_ptr<detail::LentSource> source)
-    : source_(std::move(source)) {}
+std::optional<SealedBuffer> SealedEvents::next(std::chrono::nanoseconds timeout) {
+    constexpr char const* call = "SealedEvents::next";
+    return source(call).next(call, timeout);
+}
+
+SealedBuffers::SealedBuffers(std::unique_ptr<Source> source) : source_(std::move(source)) {}
 SealedBuffers::SealedBuffers(SealedBuffers&&) noexcept = default;
 SealedBuffers& SealedBuffers::operator=(SealedBuffers&&) noexcept = default;
 SealedBuffers::~SealedBuffers() = default;
 
-detail::LentSource& SealedBuffers::source(char const* call) const {
-    detail::LentSource& source = detail::owned(source_, call);
+SealedBuffers::Source& SealedBuffers::source(char const* call) const {
+    Source& source = detail::owned(source_, call);
     source.require_own(call);
     return source;
 }
 
-int SealedBuffers::descriptor() const { return source("SealedBuffers::descriptor").descriptor(); }
+int SealedBuffers::descriptor() const {
+    constexpr char const* call = "SealedBuffers::descriptor";
+    return source(call).descriptor(call);
+}
 
 std::optional<Buffer> SealedBuffers::next(std::chrono::nanoseconds timeout) {
-    auto hold = source("SealedBuffers::next").next(timeout);
+    constexpr char const* call = "SealedBuffers::next";
+    auto hold = source(call).next(call, timeout);
     if (!hold) return {};
-    return detail::BufferMaker::make(std::move(hold));
+    return detail::BufferMaker::make(*std::move(hold));
 }
 
 std::uint64_t SealedBuffers::missed() const { return source("SealedBuffers::missed").missed(); }

@@ -30,6 +30,14 @@ void require_buffer(char const* call, std::string_view name, std::size_t bytes) 
                                              bytes, largest_buffer));
 }
 
+std::shared_ptr<BufferTable> const& BufferAccess::table(char const* call) const {
+    throw UsageError(call, "the store is another process's");
+}
+
+ConnectedOwner const& BufferAccess::owner(char const* call) const {
+    throw UsageError(call, "the store is this process's own");
+}
+
 int poll_period(Deadline const& deadline) {
     using std::chrono::milliseconds;
     auto const whole = std::chrono::ceil<milliseconds>(
@@ -71,7 +79,7 @@ void* BufferHold::device_ptr(char const* call) const {
     throw UnsupportedError(call, of_host_ ? "the buffer is in memory of the host's, which the "
                                             "store's device does not address"
                                           : "kernels of this process cannot reach the GPU that "
-                                            "has it: StoreConnectOptions::device is none of it");
+                                            "has it: ConnectOptions::device is none of it");
 }
 
 // Nothing of this process can write it afterwards; nor before, where the system seals it. Without

@@ -15,13 +15,24 @@
 #include <vector>
 
 #include "carillon/buffer.hpp"
+#include "carillon/connection.hpp"
 #include "carillon/detail/host/deadline.hpp"
 #include "carillon/detail/host/process_mark.hpp"
 #include "serving/buffer_view.hpp"
 
+namespace carillon {
+struct StoreOptions;
+}
+
 namespace carillon::detail {
 
 class BufferHold;
+class BufferTable;
+class Link;
+template <class Sealed>
+class NewsSource;
+using ToldSource = NewsSource<SealedBuffer>;
+using LentSource = NewsSource<std::shared_ptr<BufferHold>>;
 
 // Which buffer: by its number, or by its name where that is 0.
 struct BufferKey {
@@ -35,17 +46,26 @@ struct BufferKey {
 // Throws UsageError for a name or a size that none can have.
 void require_buffer(char const* call, std::string_view name, std::size_t bytes);
 
-// Throws as BufferStore and StoreConnection say.
+// A store, as its buffers and the program have it. Throws as Store says, in the name of `call`.
 class BufferAccess {
    public:
     virtual ~BufferAccess() = default;
-    [[nodiscard]] virtual std::shared_ptr<BufferHold> create(std::string const& name,
+    [[nodiscard]] virtual std::shared_ptr<BufferHold> create(char const* call,
+                                                             std::string const& name,
                                                              std::size_t bytes) = 0;
-    [[nodiscard]] virtual std::shared_ptr<BufferHold> get(BufferKey const& key) = 0;
-    virtual void remove(BufferKey const& key) = 0;
-    [[nodiscard]] virtual std::vector<BufferInfo> list() = 0;
-    [[nodiscard]] virtual std::unique_ptr<SealedSource> sealed_events() = 0;
-    [[nodiscard]] virtual std::unique_ptr<LentSource> sealed_buffers() = 0;
+    [[nodiscard]] virtual std::shared_ptr<BufferHold> get(char const* call,
+                                                          BufferKey const& key) = 0;
+    virtual void remove(char const* call, BufferKey const& key) = 0;
+    [[nodiscard]] virtual std::vector<BufferInfo> list(char const* call) = 0;
+    [[nodiscard]] virtual std::unique_ptr<ToldSource> sealed_events(char const* call) = 0;
+    [[nodiscard]] virtual std::unique_ptr<LentSource> sealed_buffers(char const* call) = 0;
+    // The first throws where the store is another process's, the second where it is this one's.
+    [[nodiscard]] virtual std::shared_ptr<BufferTable> const& table(char const* call) const;
+    [[nodiscard]] virtual ConnectedOwner const& owner(char const* call) const;
+    [[nodiscard]] virtual std::string why_host_memory() const { return {}; }
+    // The program's Store goes.
+    virtual void close() noexcept {}
+    void require_own(char const* call) const { mark_.require_own(call); }
 
     // For holds.
     [[nodiscard]] virtual CopyTeam& team() = 0;
@@ -53,7 +73,18 @@ class BufferAccess {
     // may be after any other. Its maker may ask again.
     virtual void seal(std::uint64_t id, std::function<void()> const& meanwhile) = 0;
     virtual void release(std::uint64_t id) noexcept = 0;
+
+   private:
+    ProcessMark mark_;
 };
+
+// A store of this process's. Throws as Store's constructor.
+[[nodiscard]] std::shared_ptr<BufferAccess> make_store(Device const& device,
+                                                       StoreOptions const& options);
+// The store of the link's owner, which is waited for as ConnectOptions::wait_for_owner says. Throws
+// RefusedError where the owner has none.
+[[nodiscard]] std::shared_ptr<BufferAccess> find_store(char const* call,
+                                                       std::shared_ptr<Link> const& link);
 
 // A buffer that this process has; given back at its end.
 class BufferHold {
@@ -120,23 +151,15 @@ template <class... Arguments>
 // processor.
 [[nodiscard]] std::chrono::nanoseconds spin_time(std::chrono::nanoseconds wanted);
 
-class SealedSource {
+// Says which buffers are sealed, or brings them.
+template <class Sealed>
+class NewsSource {
    public:
-    virtual ~SealedSource() = default;
-    [[nodiscard]] virtual int descriptor() const = 0;
-    [[nodiscard]] virtual std::optional<SealedBuffer> next(std::chrono::nanoseconds timeout) = 0;
-    void require_own(char const* call) const { mark_.require_own(call); }
-
-   private:
-    ProcessMark mark_;
-};
-
-class LentSource {
-   public:
-    virtual ~LentSource() = default;
-    [[nodiscard]] virtual int descriptor() const = 0;
-    // nullptr: none has come in time.
-    [[nodiscard]] virtual std::shared_ptr<BufferHold> next(std::chrono::nanoseconds timeout) = 0;
+    virtual ~NewsSource() = default;
+    [[nodiscard]] virtual int descriptor(char const* call) const = 0;
+    // None: none has come in time.
+    [[nodiscard]] virtual std::optional<Sealed> next(char const* call,
+                                                     std::chrono::nanoseconds timeout) = 0;
     [[nodiscard]] std::uint64_t missed() const { return missed_; }
     void require_own(char const* call) const { mark_.require_own(call); }
 
@@ -157,7 +180,7 @@ struct BufferMaker {
     [[nodiscard]] static Buffer make(std::shared_ptr<BufferHold> hold) {
         return Buffer(std::move(hold));
     }
-    [[nodiscard]] static SealedEvents make(std::unique_ptr<SealedSource> source) {
+    [[nodiscard]] static SealedEvents make(std::unique_ptr<ToldSource> source) {
         return SealedEvents(std::move(source));
     }
     [[nodiscard]] static SealedBuffers make(std::unique_ptr<LentSource> source) {

@@ -28,6 +28,7 @@ class BufferService {
 
     // Whether the program has destroyed the store.
     [[nodiscard]] bool closed() const { return table_->closed(); }
+    void count(Seen& seen) const { table_->count(seen); }
     // A line for people where there can be fewer buffers than the options say.
     void log_limits();
 

@@ -16,9 +16,9 @@ namespace {
 // Of those that were sealed, so many are known to who follows.
 constexpr std::size_t most_known_sealed = 1024;
 
-BufferStoreOptions checked_store(BufferStoreOptions const& options) {
+StoreOptions checked_store(StoreOptions const& options) {
     if (options.bytes == 0 || options.buffers == 0) {
-        throw UsageError("BufferStore", "there would be no room for a buffer");
+        throw UsageError("Store", "there would be no room for a buffer");
     }
     return options;
 }
@@ -32,14 +32,14 @@ std::string words_for(BufferKey const& key) {
 
 }  // namespace
 
-BufferTable::BufferTable(Device const& device, BufferStoreOptions const& options)
+BufferTable::BufferTable(Device const& device, StoreOptions const& options)
     : device_(device), options_(checked_store(options)), all_of_host_(!can_export_memory(device)) {}
 
 std::string BufferTable::why_fewer_buffers() const {
     std::size_t const most = most_descriptors();
     if (!all_of_host_ || options_.buffers <= most) return {};
     return fmt::format(
-        "there will be {} buffers at most instead of {} (BufferStoreOptions::buffers): they are in "
+        "there will be {} buffers at most instead of {} (StoreOptions::buffers): they are in "
         "host memory, where each takes a descriptor, and that is half of RLIMIT_NOFILE",
         most, options_.buffers);
 }
@@ -344,6 +344,18 @@ std::optional<BufferInfo> BufferTable::after(std::uint64_t id) const {
         if (!each->second.removed) return info_of(each->second);
     }
     return {};
+}
+
+void BufferTable::count(Seen& seen) const {
+    std::lock_guard const lock(mutex_);
+    seen.has_store = true;
+    seen.buffer_bytes = taken_.bytes;
+    seen.most_buffer_bytes = options_.bytes;
+    for (auto const& [id, entry] : entries_) {
+        if (entry.removed) continue;
+        ++seen.buffers;
+        if (entry.info.sealed) ++seen.sealed_buffers;
+    }
 }
 
 void BufferTable::follow(Wakeup const& wakeup) {

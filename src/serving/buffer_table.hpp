@@ -17,9 +17,10 @@
 #include <utility>
 #include <vector>
 
-#include "carillon/buffer_store.hpp"
 #include "carillon/detail/host/process_mark.hpp"
+#include "carillon/store.hpp"
 #include "serving/buffer_access.hpp"
+#include "serving/client_messages.hpp"
 #include "serving/refusal.hpp"
 #include "serving/store_memory.hpp"
 #include "serving/wakeup.hpp"
@@ -42,8 +43,8 @@ struct HeldBuffer {
 // From any thread. It reads nothing of what clients can write.
 class BufferTable {
    public:
-    // As BufferStore's constructor.
-    BufferTable(Device const& device, BufferStoreOptions const& options);
+    // As Store's constructor.
+    BufferTable(Device const& device, StoreOptions const& options);
     BufferTable(BufferTable const&) = delete;
     BufferTable& operator=(BufferTable const&) = delete;
 
@@ -74,6 +75,8 @@ class BufferTable {
     void forget(HolderNumber who, std::uint64_t memory);
     // The first whose number is higher.
     [[nodiscard]] std::optional<BufferInfo> after(std::uint64_t id) const;
+
+    void count(Seen& seen) const;
 
     // For SealedFollower.
     void follow(Wakeup const& wakeup);
@@ -127,7 +130,7 @@ class BufferTable {
 
     ProcessMark mark_;
     Device device_;
-    BufferStoreOptions options_;
+    StoreOptions options_;
     bool all_of_host_;
     mutable std::mutex mutex_;
     Entries entries_;

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "carillon/detail/host/device_access.hpp"
+#include "device/allocation.hpp"
+#include "device/backend.hpp"
 #include "os/process.hpp"
 
 namespace carillon::detail {
@@ -48,16 +50,35 @@ void FileView::use_for(BufferUse use) {
 void DriverView::use_for(BufferUse use) {
     bool const writable = use == BufferUse::writing;
     if (writable_.exchange(writable) == writable) return;
-    protect_pages(host(), mapped_size(), writable);
+    protect_pages(host(), mapped_.size, writable);
 }
 
-ImportedView::ImportedView(Device const& device, FileDescriptor fd, std::size_t size,
-                           bool write_combining)
-    : DriverView(write_combining),
-      backend_(DeviceAccess::backend(device)),
-      allocation_(backend_->import(std::move(fd), size)) {}
+std::shared_ptr<BufferView> view_of_own(std::shared_ptr<Memory const> memory,
+                                        bool write_combining) {
+    DriverView::Mapped mapped{memory->host_ptr(), memory->device_ptr(), memory->size(),
+                              memory->range_sync(), memory};
+    return std::make_shared<DriverView>(std::move(mapped), write_combining);
+}
 
-// The driver would wait for a kernel that lives on the device.
-ImportedView::~ImportedView() { backend_->residents().retire(std::move(allocation_)); }
+std::shared_ptr<BufferView> view_of_foreign(ForeignMemory memory, bool write_combining,
+                                            bool emulated) {
+    auto const kept = std::make_shared<ForeignMemory const>(std::move(memory));
+    DriverView::Mapped mapped{kept->host_ptr(), emulated ? kept->host_ptr() : nullptr, kept->size(),
+                              kept->range_sync(), kept};
+    return std::make_shared<DriverView>(std::move(mapped), write_combining);
+}
+
+std::shared_ptr<BufferView> view_of_imported(Device const& device, FileDescriptor fd,
+                                             std::size_t size, bool write_combining) {
+    auto const backend = DeviceAccess::backend(device);
+    std::unique_ptr<Allocation> imported = backend->import(std::move(fd), size);
+    Allocation const& at = *imported;
+    // The driver would wait for a kernel that lives on the device.
+    std::shared_ptr<Allocation> const kept(imported.release(), [backend](Allocation* allocation) {
+        backend->residents().retire(std::unique_ptr<Allocation>(allocation));
+    });
+    DriverView::Mapped mapped{at.host, at.device, at.size, at.coherent ? nullptr : &at, kept};
+    return std::make_shared<DriverView>(std::move(mapped), write_combining);
+}
 
 }  // namespace carillon::detail

@@ -8,8 +8,6 @@
 
 #include "carillon/device.hpp"
 #include "carillon/memory.hpp"
-#include "device/allocation.hpp"
-#include "device/backend.hpp"
 #include "device/copy_team.hpp"
 #include "os/shared_memory.hpp"
 #include "vulkan/foreign_memory.hpp"
@@ -69,75 +67,39 @@ class FileView final : public BufferView {
 
 // Memory of a driver's, which stays mapped: the CPU's pages are made read-only where the driver's
 // mapping lets them.
-class DriverView : public BufferView {
+class DriverView final : public BufferView {
    public:
-    using BufferView::BufferView;
+    // Where that is, and what keeps it there. `sync`: of memory that is not coherent.
+    struct Mapped {
+        void* host;
+        void* device;
+        std::size_t size;
+        RangeSync const* sync;
+        std::shared_ptr<void const> memory;
+    };
+    DriverView(Mapped mapped, bool write_combining)
+        : BufferView(write_combining), mapped_(std::move(mapped)) {}
     void use_for(BufferUse use) override;
     [[nodiscard]] bool sealed_by_system() const override { return false; }
+    [[nodiscard]] std::byte* host() const override { return static_cast<std::byte*>(mapped_.host); }
+    [[nodiscard]] void* device() const override { return mapped_.device; }
 
    private:
-    [[nodiscard]] virtual std::size_t mapped_size() const = 0;
+    [[nodiscard]] RangeSync const* sync() const override { return mapped_.sync; }
 
+    Mapped mapped_;
     std::atomic<bool> writable_ = true;  // as whoever had the last buffer there left it
 };
 
 // Of this process's own device.
-class OwnView final : public DriverView {
-   public:
-    OwnView(std::shared_ptr<Memory const> memory, bool write_combining)
-        : DriverView(write_combining), memory_(std::move(memory)) {}
-    [[nodiscard]] std::byte* host() const override {
-        return static_cast<std::byte*>(memory_->host_ptr());
-    }
-    [[nodiscard]] void* device() const override { return memory_->device_ptr(); }
-
-   private:
-    [[nodiscard]] RangeSync const* sync() const override { return memory_->range_sync(); }
-    [[nodiscard]] std::size_t mapped_size() const override { return memory_->size(); }
-
-    std::shared_ptr<Memory const> memory_;
-};
-
-// Of another process's, mapped without CUDA.
-class ForeignView final : public DriverView {
-   public:
-    // `emulated`: the device's kernels, of whichever process, are threads of the CPU.
-    ForeignView(ForeignMemory memory, bool write_combining, bool emulated)
-        : DriverView(write_combining), memory_(std::move(memory)), emulated_(emulated) {}
-    [[nodiscard]] std::byte* host() const override {
-        return static_cast<std::byte*>(memory_.host_ptr());
-    }
-    [[nodiscard]] void* device() const override { return emulated_ ? host() : nullptr; }
-
-   private:
-    [[nodiscard]] RangeSync const* sync() const override { return memory_.range_sync(); }
-    [[nodiscard]] std::size_t mapped_size() const override { return memory_.size(); }
-
-    ForeignMemory memory_;
-    bool emulated_;
-};
-
-// The same, at an address of a device of this process's too.
-class ImportedView final : public DriverView {
-   public:
-    // Throws what Backend::import throws.
-    ImportedView(Device const& device, FileDescriptor fd, std::size_t size, bool write_combining);
-    ~ImportedView() override;
-    ImportedView(ImportedView const&) = delete;
-    ImportedView& operator=(ImportedView const&) = delete;
-    [[nodiscard]] std::byte* host() const override {
-        return static_cast<std::byte*>(allocation_->host);
-    }
-    [[nodiscard]] void* device() const override { return allocation_->device; }
-
-   private:
-    [[nodiscard]] RangeSync const* sync() const override {
-        return allocation_->coherent ? nullptr : allocation_.get();
-    }
-    [[nodiscard]] std::size_t mapped_size() const override { return allocation_->size; }
-
-    std::shared_ptr<Backend> backend_;
-    std::unique_ptr<Allocation> allocation_;
-};
+[[nodiscard]] std::shared_ptr<BufferView> view_of_own(std::shared_ptr<Memory const> memory,
+                                                      bool write_combining);
+// Of another process's, mapped without CUDA. `emulated`: the device's kernels, of whichever
+// process, are threads of the CPU.
+[[nodiscard]] std::shared_ptr<BufferView> view_of_foreign(ForeignMemory memory,
+                                                          bool write_combining, bool emulated);
+// The same, at an address of a device of this process's too. Throws what Backend::import throws.
+[[nodiscard]] std::shared_ptr<BufferView> view_of_imported(Device const& device, FileDescriptor fd,
+                                                           std::size_t size, bool write_combining);
 
 }  // namespace carillon::detail

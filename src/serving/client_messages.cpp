@@ -168,6 +168,11 @@ void fields(Wire& wire, Seen& seen) {
     wire.raw("beats", seen.beats);
     wire_number(wire, "beat_age_ms", seen.beat_age_ms, 0, most_milliseconds);
     wire_flag(wire, "emulated", seen.emulated);
+    wire_flag(wire, "has_store", seen.has_store);
+    wire.raw("buffers", seen.buffers);
+    wire.raw("sealed_buffers", seen.sealed_buffers);
+    wire.raw("buffer_bytes", seen.buffer_bytes);
+    wire.raw("most_buffer_bytes", seen.most_buffer_bytes);
 }
 
 template <class Wire>

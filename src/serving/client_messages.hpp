@@ -160,7 +160,7 @@ struct WireCounters {
 };
 // Owner: the answer to Look.
 struct Seen {
-    std::uint32_t objects = 1;  // how many there are; if 0, the other members mean nothing
+    std::uint32_t objects = 1;  // how many there are; if 0, the members of one mean nothing
     std::string object;
     ObjectKind kind = ObjectKind::kernel;
     KernelState state = KernelState::running;
@@ -174,7 +174,12 @@ struct Seen {
     WireCounters gone;      // of all clients before it
     std::uint64_t beats = 0;
     std::uint64_t beat_age_ms = 0;
-    bool emulated = false;  // the device
+    bool emulated = false;   // the device
+    bool has_store = false;  // whether the owner has a store of buffers; the last four are of that
+    std::uint64_t buffers = 0;
+    std::uint64_t sealed_buffers = 0;
+    std::uint64_t buffer_bytes = 0;       // of memory that they take
+    std::uint64_t most_buffer_bytes = 0;  // and may take
     bool operator==(Seen const&) const = default;
 };
 

@@ -20,20 +20,7 @@
 namespace carillon::detail {
 namespace {
 
-constexpr char const* connect_call = "Connection";
 constexpr char const* status_call = "Connection::status";
-
-ConnectOptions checked(ConnectOptions options) {
-    if (options.name.empty()) options.name = name_of_program();
-    require_name(connect_call, "client", options.name);
-    if (options.timeout.count() <= 0) {
-        throw UsageError(connect_call, "the timeout is over already");
-    }
-    if (options.wait_for_owner.count() < 0) {
-        throw UsageError(connect_call, "wait_for_owner is below 0");
-    }
-    return options;
-}
 
 WireType wire_type(MessageType const& type) {
     return {type.bytes,   type.alignment,  type.layout,
@@ -104,20 +91,13 @@ bool is_same(Seen const& seen, Seen const& first) {
 
 }  // namespace
 
-std::shared_ptr<ClientSession> ClientSession::connect(std::filesystem::path const& path,
-                                                      ConnectOptions const& given) {
-    ConnectOptions const options = checked(given);
-    auto link = Link::connect(connect_call, path,
-                              {options.name, options.timeout, options.wait_for_owner,
-                               options.owner_user, std::chrono::nanoseconds(0)});
-    return {new ClientSession(options, std::move(link)), DeleteOwn()};
+std::shared_ptr<ClientSession> ClientSession::make(std::shared_ptr<Link> link) {
+    return {new ClientSession(std::move(link)), DeleteOwn()};
 }
 
 Seen ClientSession::look(Look const& place, Deadline const& deadline) {
     OwnerAnswer answer = link_->ask(status_call, place, deadline);
-    auto* const seen = std::get_if<Seen>(&answer.message);
-    if (seen == nullptr) throw ProtocolError(status_call, "the owner says something else");
-    return std::move(*seen);
+    return std::move(said<Seen>(status_call, answer));
 }
 
 bool ClientSession::look_at_others(Seen const& first, Look place, ServedObject& object,
@@ -138,11 +118,16 @@ bool ClientSession::look_at_others(Seen const& first, Look place, ServedObject& 
 
 OwnerStatus ClientSession::status() {
     OwnerStatus status;
-    Deadline const deadline(options_.timeout);
+    Deadline const deadline = link_->due();
     for (std::uint32_t objects = 1; status.objects.size() < objects;) {
         Look const place{static_cast<std::uint32_t>(status.objects.size()), 0};
         Seen const first = look(place, deadline);
         objects = first.objects;
+        status.store.reset();
+        if (first.has_store) {
+            status.store = {first.buffers, first.sealed_buffers, first.buffer_bytes,
+                            first.most_buffer_bytes};
+        }
         if (objects == 0) break;
         ServedObject object{
             first.object, first.kind, first.state, first.emulated, {block_of(first)}};
@@ -162,13 +147,14 @@ std::shared_ptr<ClientLease> ClientSession::lease_of(std::string_view object, Ob
                                                      MessageTypes const& types) {
     require_name(kind_row(kind).call, "object", object);
     Attach const attach{std::string(object), kind, wire_type(types.request), wire_type(types.reply),
-                        options_.host_memory};
+                        link_->options().host_memory};
     {
         auto const lock = link_->lock();
         states_.try_emplace(attach.object);
     }
     link_->listen(*this);
-    auto lease = map_in_time(attach);
+    auto lease = keep_trying(link_->options().wait_for_owner, pause_of_attach,
+                             [&] { return map_anywhere(attach, link_->due()); });
     if (kind != ObjectKind::log) {  // whose type is the library's own
         tell_that_members_are_not_compared(types.request);
         tell_that_members_are_not_compared(types.reply);
@@ -182,7 +168,7 @@ LeasedChannel ClientSession::attach(std::string_view object, MessageTypes const&
     ChannelView const view = mapped.view();
     CounterWords* const counters = mapped.counters();
     ServedBy const served_by = mapped.served_by();
-    return {leased(std::move(lease), view, options_.wait), counters, served_by};
+    return {leased(std::move(lease), view, link_->options().wait), counters, served_by};
 }
 
 LeasedEnd<MailboxView> ClientSession::mailbox(std::string_view object, MessageType const& type,
@@ -198,7 +184,7 @@ LeasedEnd<MailboxView> ClientSession::mailbox_of(std::string_view object, Object
                                                  MessageType const& type) {
     auto lease = lease_of(object, kind, {type, type});
     auto const view = lease->mapped().view_of<MailboxLayout>();
-    auto end = leased(lease, view, options_.wait);
+    auto end = leased(lease, view, link_->options().wait);
     // Two steps are for quads; here every word carries its tag (detail/protocol/mailbox.hpp).
     end.far = lease->mapped().access(PublishMode::one_step);
     return end;
@@ -210,7 +196,7 @@ LeasedEnd<RingView> ClientSession::ring(std::string_view object, MessageType con
                           {type, type});
     RingView const view = to_device ? lease->mapped().view_of<RingToDeviceLayout>()
                                     : lease->mapped().view_of<RingToHostLayout>();
-    return leased(std::move(lease), view, options_.wait);
+    return leased(std::move(lease), view, link_->options().wait);
 }
 
 ClientSession::LeasedChunks ClientSession::chunk_ring(std::string_view object,
@@ -218,43 +204,22 @@ ClientSession::LeasedChunks ClientSession::chunk_ring(std::string_view object,
     auto lease = lease_of(object, ObjectKind::chunk_ring, {type, type});
     auto const view = lease->mapped().view_of<ChunkRingLayout>();
     std::uint32_t const bytes = lease->mapped().attached().chunk_bytes;
-    return {leased(std::move(lease), view, options_.wait), bytes};
-}
-
-std::shared_ptr<ClientLease> ClientSession::map_in_time(Attach const& attach) {
-    OwnerWait const wait(options_.wait_for_owner);
-    for (;;) {
-        try {
-            return map_anywhere(attach, Deadline(options_.timeout));
-        } catch (Error const&) {
-            wait.before_next_attach();
-        }
-    }
+    return {leased(std::move(lease), view, link_->options().wait), bytes};
 }
 
 std::shared_ptr<ClientLease> ClientSession::map_anywhere(Attach attach, Deadline const& deadline) {
     char const* const call = kind_row(attach.kind).call;
-    OwnerAnswer answer = link_->ask(call, attach, deadline);
     std::string why;
-    try {
-        return map(std::move(answer), attach);
-    } catch (UnsupportedError const& error) {  // no Vulkan here, or none for this GPU
-        why = error.what();
-    } catch (VulkanError const& error) {
-        why = error.what();
-    }
-    if (attach.host_memory) throw UnsupportedError(call, why);
-    attach.host_memory = true;
-    auto lease = map(link_->ask(call, attach, deadline), attach);
+    auto lease = in_either_memory(call, attach.host_memory, why,
+                                  [&] { return map(link_->ask(call, attach, deadline), attach); });
     auto const lock = link_->lock();
-    why_host_memory_ = why;
+    if (!why.empty()) why_host_memory_ = why;
     return lease;
 }
 
 std::shared_ptr<ClientLease> ClientSession::map(OwnerAnswer answer, Attach const& asked) {
     char const* const call = kind_row(asked.kind).call;
-    auto const* attached = std::get_if<Attached>(&answer.message);
-    if (attached == nullptr) throw ProtocolError(call, "the owner lends nothing");
+    auto const* const attached = &said<Attached>(call, answer);
     try {
         if (answer.descriptors.empty()) {
             throw SystemError(call, EMFILE, "there are none left for its memory");

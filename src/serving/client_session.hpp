@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -32,9 +31,7 @@ class ClientLease;
 class ClientSession final : public LeaseListener,
                             public std::enable_shared_from_this<ClientSession> {
    public:
-    // As Connection's constructor.
-    [[nodiscard]] static std::shared_ptr<ClientSession> connect(std::filesystem::path const& path,
-                                                                ConnectOptions const& options);
+    [[nodiscard]] static std::shared_ptr<ClientSession> make(std::shared_ptr<Link> link);
     ClientSession(ClientSession const&) = delete;
     ClientSession& operator=(ClientSession const&) = delete;
     ~ClientSession() override { link_->stop_listening(); }
@@ -52,7 +49,7 @@ class ClientSession final : public LeaseListener,
         std::uint32_t chunk_bytes;
     };
     [[nodiscard]] LeasedChunks chunk_ring(std::string_view object, MessageType const& type);
-    [[nodiscard]] ConnectedOwner const& owner() const { return link_->owner(); }
+    [[nodiscard]] Link const& link() const { return *link_; }
     [[nodiscard]] OwnerStatus status();
     [[nodiscard]] std::string why_host_memory() const;
     void require_own(std::string_view call) const { mark_.require_own(call); }
@@ -64,8 +61,7 @@ class ClientSession final : public LeaseListener,
     void require_open(std::string_view call, std::string const& object) const;
 
    private:
-    ClientSession(ConnectOptions options, std::shared_ptr<Link> link)
-        : options_(std::move(options)), link_(std::move(link)) {}
+    explicit ClientSession(std::shared_ptr<Link> link) : link_(std::move(link)) {}
 
     [[nodiscard]] Seen look(Look const& place, Deadline const& deadline);
     // At the places behind the first. False: another object has got the name meanwhile.
@@ -76,8 +72,6 @@ class ClientSession final : public LeaseListener,
     [[nodiscard]] LeasedEnd<MailboxView> mailbox_of(std::string_view object, ObjectKind kind,
                                                     MessageType const& type);
     [[nodiscard]] std::shared_ptr<ClientLease> map(OwnerAnswer answer, Attach const& asked);
-    // Once the owner serves it, if it soon does.
-    [[nodiscard]] std::shared_ptr<ClientLease> map_in_time(Attach const& attach);
     // In host memory where the device's cannot be mapped here.
     [[nodiscard]] std::shared_ptr<ClientLease> map_anywhere(Attach attach,
                                                             Deadline const& deadline);
@@ -89,8 +83,8 @@ class ClientSession final : public LeaseListener,
     void lose_owner() noexcept override;
     [[nodiscard]] bool tell_drained(Link::Lock const& lock) override;
     [[nodiscard]] KernelState state_of(std::string const& object) const;  // with the lock
+
     ProcessMark mark_;
-    ConnectOptions options_;
     std::shared_ptr<Link> link_;
     // With the link's lock, as all that follows.
     std::map<std::uint32_t, ClientLease*> leases_;

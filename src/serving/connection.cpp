@@ -2,6 +2,8 @@
 #include "carillon/connection.hpp"
 
 #include "carillon/detail/host/owned.hpp"
+#include "carillon/store.hpp"
+#include "serving/buffer_access.hpp"
 #include "serving/client_session.hpp"
 #include "serving/log_reader_state.hpp"
 
@@ -14,7 +16,7 @@ ChannelCounters ServedBlock::all() const {
 }
 
 Connection::Connection(PathArgument const& path, ConnectOptions const& options)
-    : session_(detail::ClientSession::connect(path, options)) {}
+    : session_(detail::ClientSession::make(detail::Link::connect("Connection", path, options))) {}
 Connection::Connection(Connection&&) noexcept = default;
 Connection& Connection::operator=(Connection&&) noexcept = default;
 Connection::~Connection() = default;
@@ -25,9 +27,16 @@ detail::ClientSession& Connection::session(std::string_view call) const {
     return session;
 }
 
-ConnectedOwner const& Connection::owner() const { return session("Connection::owner").owner(); }
+ConnectedOwner const& Connection::owner() const {
+    return session("Connection::owner").link().owner();
+}
 
 OwnerStatus Connection::status() const { return session("Connection::status").status(); }
+
+Store Connection::store() const {
+    constexpr char const* call = "Connection::store";
+    return Store(detail::find_store(call, session(call).link().again(call)));
+}
 
 std::string Connection::why_host_memory() const {
     return session("Connection::why_host_memory").why_host_memory();

@@ -215,6 +215,12 @@ void Endpoint::answer(Session& session, std::uint32_t id, Hello const& hello) {
         Welcome{static_cast<std::uint32_t>(::getpid()), reception_.instance(), reception_.name()});
 }
 
+void Endpoint::answer(Session& session, std::uint32_t id, Look const& look) {
+    Seen seen = objects_.look(look);
+    if (buffers_) buffers_->count(seen);
+    reception_.send(session, id, seen);
+}
+
 BufferService& Endpoint::buffers() {
     if (!buffers_)
         throw Refusal{RefusalReason::unknown_object, "there is no store of buffers here"};

@@ -38,40 +38,54 @@ bool is_news(Message const& message) {
 
 }  // namespace
 
-Link::Link(std::string_view call, ReachedOwner owner, LinkOptions const& options)
-    : socket_(std::move(owner.socket)),
+Link::Link(std::string_view call, ReachedOwner owner, ConnectOptions const& options)
+    : options_(options),
+      socket_(std::move(owner.socket)),
       owners_end_(std::move(owner.end)),
-      timeout_(options.timeout),
-      spin_(spin_time(options.spin)),
       wakeup_(call) {
     owner_.user = owner.user;
 }
 
-std::shared_ptr<Link> Link::connect(std::string_view call, std::filesystem::path const& path,
-                                    LinkOptions const& options) {
-    OwnerWait const wait(options.wait_for_owner);
-    for (;;) {
-        try {
-            Deadline const deadline(options.timeout);
-            std::shared_ptr<Link> link(
-                new Link(call, reach_owner(call, path, options.timeout, options.owner_user),
-                         options),
-                DeleteOwn());
-            link->introduce(call, options.name, deadline);
-            return link;
-        } catch (Error const&) {
-            wait.before_next_connection();
-        }
-    }
+std::shared_ptr<Link> Link::reach(std::string_view call, std::filesystem::path const& path,
+                                  ConnectOptions const& options) {
+    Deadline const deadline(options.timeout);
+    std::shared_ptr<Link> link(
+        new Link(call, reach_owner(call, path, options.timeout, options.owner_user), options),
+        DeleteOwn());
+    link->path_ = absolute_path(call, path);
+    link->introduce(call, deadline);
+    return link;
 }
 
-void Link::introduce(std::string_view call, std::string const& name, Deadline const& deadline) {
-    OwnerAnswer const answer = ask(call, Hello{name}, deadline);
-    auto const* welcome = std::get_if<Welcome>(&answer.message);
-    if (welcome == nullptr) throw ProtocolError(call, "the owner does not say welcome");
-    owner_.name = welcome->name;
-    owner_.process = static_cast<std::int32_t>(welcome->process);
-    owner_.instance = welcome->instance;
+std::shared_ptr<Link> Link::connect(std::string_view call, std::filesystem::path const& path,
+                                    ConnectOptions options) {
+    if (options.name.empty()) options.name = name_of_program();
+    require_name(call, "client", options.name);
+    if (options.timeout.count() <= 0) throw UsageError(call, "the timeout is over already");
+    if (options.wait_for_owner.count() < 0) throw UsageError(call, "wait_for_owner is below 0");
+    options.spin = spin_time(options.spin);
+    return keep_trying(options.wait_for_owner, pause_of_connection,
+                       [&] { return reach(call, path, options); });
+}
+
+std::shared_ptr<Link> Link::again(std::string_view call) const {
+    require_owner(call);
+    auto const pause_if_there = [&] {
+        require_owner(call);
+        return pause_of_connection();
+    };
+    auto link = keep_trying(options_.wait_for_owner, pause_if_there,
+                            [&] { return reach(call, path_, options_); });
+    if (link->owner_.instance == owner_.instance) return link;
+    throw OwnerGoneError(call, fmt::format("another owner listens at {} now", path_.string()));
+}
+
+void Link::introduce(std::string_view call, Deadline const& deadline) {
+    OwnerAnswer answer = ask(call, Hello{options_.name}, deadline);
+    auto const& welcome = said<Welcome>(call, answer);
+    owner_.name = welcome.name;
+    owner_.process = static_cast<std::int32_t>(welcome.process);
+    owner_.instance = welcome.instance;
 }
 
 OwnerAnswer Link::ask(std::string_view call, Message const& question, Deadline const& deadline,
@@ -101,7 +115,7 @@ OwnerAnswer Link::ask(std::string_view call, Message const& question, Deadline c
     require_connected(lock, call);
     give_up(id, question);
     throw TimeoutError(
-        call, fmt::format("the owner has not answered within {}", duration_text(timeout_)));
+        call, fmt::format("the owner has not answered within {}", duration_text(options_.timeout)));
 }
 
 std::uint32_t Link::begin(Message const& question) {
@@ -164,7 +178,7 @@ void Link::flush() {
 
 template <class There>
 bool Link::await(Lock& lock, Deadline const& deadline, There const& there) {
-    Deadline const spin_end(spin_);
+    Deadline const spin_end(options_.spin);
     for (;;) {
         if (there() || over()) return true;
         if (reads_) {
@@ -328,14 +342,14 @@ std::uint64_t Link::came_unasked() const {
     return came_unasked_;
 }
 
-int Link::descriptor() {
+int Link::descriptor(std::string_view call) {
     Lock const lock(mutex_);
     if (watched_.get() >= 0) return watched_.get();
     FileDescriptor made(::epoll_create1(EPOLL_CLOEXEC));
     ::epoll_event event{};
     event.events = EPOLLIN;
     if (made.get() < 0 || ::epoll_ctl(made.get(), EPOLL_CTL_ADD, socket_.fd(), &event) != 0) {
-        throw SystemError(fmt::format("{}: epoll", socket_call), errno);
+        throw SystemError(fmt::format("{}: epoll", call), errno);
     }
     watched_ = std::move(made);
     watch_room();

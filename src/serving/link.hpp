@@ -30,20 +30,35 @@
 
 namespace carillon::detail {
 
-// See the members of ConnectOptions.
-struct LinkOptions {
-    std::string name;
-    std::chrono::nanoseconds timeout;
-    std::chrono::nanoseconds wait_for_owner;
-    std::optional<std::uint32_t> owner_user;
-    std::chrono::nanoseconds spin;  // a call that waits looks for so long before it sleeps
-};
-
 struct OwnerAnswer {
     Message message;
     std::vector<FileDescriptor>
         descriptors;  // none if they were lost: this process may open no more
 };
+
+// An answer, of the kind that the question asks for. Throws ProtocolError for another one.
+template <class Expected>
+[[nodiscard]] Expected& said(std::string_view call, OwnerAnswer& answer) {
+    if (auto* const expected = std::get_if<Expected>(&answer.message)) return *expected;
+    throw ProtocolError(call, "the owner says something else than was asked");
+}
+
+// What `attempt` returns, which asks for memory: for the host's the second time, where the GPU's
+// cannot be mapped here. Throws UnsupportedError where that was the host's already.
+template <class Attempt>
+[[nodiscard]] auto in_either_memory(std::string_view call, bool& host_memory, std::string& why,
+                                    Attempt const& attempt) {
+    try {
+        return attempt();
+    } catch (UnsupportedError const& error) {  // no Vulkan here, or none for this GPU
+        why = error.what();
+    } catch (VulkanError const& error) {
+        why = error.what();
+    }
+    if (host_memory) throw UnsupportedError(call, why);
+    host_memory = true;
+    return attempt();
+}
 
 // Hears of the leases of a client. All calls are made with the link's lock.
 class LeaseListener {
@@ -68,12 +83,18 @@ class Link {
     // Connection's constructor, in the name of `call`.
     [[nodiscard]] static std::shared_ptr<Link> connect(std::string_view call,
                                                        std::filesystem::path const& path,
-                                                       LinkOptions const& options);
+                                                       ConnectOptions options);
+    // Another connection to the same owner, as connect(). It waits for room in that owner, and not
+    // for another owner. Throws OwnerGoneError where the owner has gone, or another has its path.
+    [[nodiscard]] std::shared_ptr<Link> again(std::string_view call) const;
     Link(Link const&) = delete;
     Link& operator=(Link const&) = delete;
     ~Link() { stop_listening(); }
 
     [[nodiscard]] ConnectedOwner const& owner() const { return owner_; }
+    [[nodiscard]] ConnectOptions const& options() const { return options_; }
+    // An answer that is asked for now is due then.
+    [[nodiscard]] Deadline due() const { return Deadline(options_.timeout); }
     // For what a listener shares with the link.
     [[nodiscard]] Lock lock() const { return Lock(mutex_); }
 
@@ -97,7 +118,7 @@ class Link {
     // How many buffers have come unasked.
     [[nodiscard]] std::uint64_t came_unasked() const;
     // Readable while next_news() has something to do. Its first call throws SystemError.
-    [[nodiscard]] int descriptor();
+    [[nodiscard]] int descriptor(std::string_view call);
 
     // Whether the connection is over, as far as was heard.
     [[nodiscard]] bool gone() const;
@@ -122,8 +143,11 @@ class Link {
     enum class Heard : std::uint8_t { all, much, end };
     class Reader;
 
-    Link(std::string_view call, ReachedOwner owner, LinkOptions const& options);
-    void introduce(std::string_view call, std::string const& name, Deadline const& deadline);
+    Link(std::string_view call, ReachedOwner owner, ConnectOptions const& options);
+    [[nodiscard]] static std::shared_ptr<Link> reach(std::string_view call,
+                                                     std::filesystem::path const& path,
+                                                     ConnectOptions const& options);
+    void introduce(std::string_view call, Deadline const& deadline);
 
     // All of these with the lock.
     // The number of a question that is on its way.
@@ -156,10 +180,10 @@ class Link {
     void run(std::stop_token const& stop);
 
     ProcessMark mark_;
+    std::filesystem::path path_;  // for again()
+    ConnectOptions options_;
     UnixSocket socket_;
     FileDescriptor owners_end_;
-    std::chrono::nanoseconds timeout_;  // for errors
-    std::chrono::nanoseconds spin_;
     Wakeup wakeup_;
     ConnectedOwner owner_;
     mutable std::mutex mutex_;  // for all that follows

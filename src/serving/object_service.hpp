@@ -32,7 +32,6 @@ class ObjectService {
 
     // What a client says. Each throws Refusal.
     void answer(Session& session, std::uint32_t id, Attach const& attach);
-    void answer(Session& session, std::uint32_t id, Look const& look);
     void answer(Session& session, std::uint32_t id, Mapped const& mapped);
     void answer(Session& session, std::uint32_t id, Detach const& detach);
     void answer(Session& session, std::uint32_t id, Drained const& drained);
@@ -44,6 +43,8 @@ class ObjectService {
     // Ends the leases of objects whose names other objects have now, before clients are told of
     // those and lent them.
     void take_back_former();
+    // Throws Refusal.
+    [[nodiscard]] Seen look(Look const& look) const;
     // Looks at the state of each object, and at what clients count.
     void watch(unsigned turn);
     // Lends what clients wait for.

@@ -107,7 +107,7 @@ void ObjectService::look_at_counters() {
     }
 }
 
-void ObjectService::answer(Session& session, std::uint32_t id, Look const& look) {
+Seen ObjectService::look(Look const& look) const {
     Seen seen;
     seen.objects = static_cast<std::uint32_t>(objects_.size());
     if (!objects_.empty()) {
@@ -118,7 +118,7 @@ void ObjectService::answer(Session& session, std::uint32_t id, Look const& look)
         }
         see(*objects_[look.object], look.place, seen);
     }
-    reception_.send(session, id, seen);
+    return seen;
 }
 
 void ObjectService::see(ServedItem const& object, unsigned place, Seen& seen) const {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "serving/own_access.hpp"
-
+// A store of this process, as the program has it.
 #include <poll.h>
 #include <unistd.h>
 
@@ -8,6 +7,8 @@
 
 #include "carillon/detail/host/deadline.hpp"
 #include "carillon/error.hpp"
+#include "serving/buffer_access.hpp"
+#include "serving/buffer_table.hpp"
 
 namespace carillon::detail {
 namespace {
@@ -22,15 +23,77 @@ auto unless_refused(char const* call, Ask&& ask) {
     }
 }
 
-class OwnSealed final : public SealedSource {
+class OwnAccess final : public BufferAccess, public std::enable_shared_from_this<OwnAccess> {
    public:
-    explicit OwnSealed(std::shared_ptr<BufferTable> table)
-        : table_(std::move(table)),
-          follower_("BufferStore::sealed_events", table_),
-          next_(table_->sealed_so_far()) {}
+    OwnAccess(Device const& device, StoreOptions const& options)
+        : table_(new BufferTable(device, options), DeleteOwn()),
+          team_(CopyTeam::make(options.copy_threads)) {}
 
-    [[nodiscard]] int descriptor() const override { return follower_.wakeup().fd(); }
-    [[nodiscard]] std::optional<SealedBuffer> next(std::chrono::nanoseconds timeout) override {
+    [[nodiscard]] std::shared_ptr<BufferHold> create(char const* call, std::string const& name,
+                                                     std::size_t bytes) override {
+        if (table_->device().traits().write_combining) team_->expect(bytes);
+        return make_hold_of(
+            unless_refused(call, [&] { return table_->create(self_, name, bytes, false); }),
+            BufferUse::writing);
+    }
+    [[nodiscard]] std::shared_ptr<BufferHold> get(char const* call, BufferKey const& key) override {
+        return make_hold_of(unless_refused(call, [&] { return table_->get(self_, key); }),
+                            BufferUse::reading);
+    }
+    void remove(char const* call, BufferKey const& key) override {
+        unless_refused(call, [&] { return table_->remove(self_, key); });
+    }
+    [[nodiscard]] std::vector<BufferInfo> list(char const* /*call*/) override {
+        std::vector<BufferInfo> all;
+        while (auto next = table_->after(all.empty() ? 0 : all.back().id)) {
+            all.push_back(std::move(*next));
+        }
+        return all;
+    }
+    [[nodiscard]] std::unique_ptr<ToldSource> sealed_events(char const* call) override;
+    [[nodiscard]] std::unique_ptr<LentSource> sealed_buffers(char const* call) override;
+    [[nodiscard]] std::shared_ptr<BufferTable> const& table(char const* /*call*/) const override {
+        return table_;
+    }
+    void close() noexcept override {
+        if (!table_->inherited()) table_->close();
+    }
+    [[nodiscard]] CopyTeam& team() override { return *team_; }
+    void seal(std::uint64_t id, std::function<void()> const& meanwhile) override {
+        meanwhile();
+        unless_refused("MutableBuffer::seal", [&] { table_->seal(self_, id); });
+    }
+    void release(std::uint64_t id) noexcept override { (void)table_->release(own_process, id); }
+
+   private:
+    [[nodiscard]] std::shared_ptr<BufferHold> make_hold_of(HeldBuffer const& lent, BufferUse use) {
+        BufferInfo const& info = lent.info;
+        try {
+            auto view = lent.memory->view();
+            view->use_for(use);
+            return make_hold(shared_from_this(), info.id, info.name, info.size,
+                             info.host_memory || table_->device().emulated(), std::move(view));
+        } catch (...) {
+            release(info.id);
+            throw;
+        }
+    }
+
+    std::shared_ptr<BufferTable> table_;
+    BufferUser self_{own_process, ::getpid(), ::geteuid()};
+    std::shared_ptr<CopyTeam> team_;
+};
+
+class OwnTold final : public ToldSource {
+   public:
+    OwnTold(char const* call, std::shared_ptr<BufferTable> table)
+        : table_(std::move(table)), follower_(call, table_), next_(table_->sealed_so_far()) {}
+
+    [[nodiscard]] int descriptor(char const* /*call*/) const override {
+        return follower_.wakeup().fd();
+    }
+    [[nodiscard]] std::optional<SealedBuffer> next(char const* call,
+                                                   std::chrono::nanoseconds timeout) override {
         Deadline const deadline(timeout);
         for (;;) {
             follower_.wakeup().reset();
@@ -39,7 +102,7 @@ class OwnSealed final : public SealedSource {
             auto after = next_;
             if (closed || table_->sealed(after)) follower_.wakeup().wake();  // there is more to say
             if (found) return found;
-            if (closed) throw OwnerGoneError("SealedEvents::next", "the store has gone");
+            if (closed) throw OwnerGoneError(call, "the store has gone");
             if (deadline.passed()) return {};
             ::pollfd woken{follower_.wakeup().fd(), POLLIN, 0};
             (void)::poll(&woken, 1, poll_period(deadline));
@@ -54,16 +117,17 @@ class OwnSealed final : public SealedSource {
 
 class OwnLent final : public LentSource {
    public:
-    OwnLent(std::shared_ptr<OwnAccess> access, std::shared_ptr<BufferTable> table)
-        : access_(std::move(access)), events_(std::move(table)) {}
+    OwnLent(char const* call, std::shared_ptr<OwnAccess> access)
+        : access_(std::move(access)), told_(call, access_->table(call)) {}
 
-    [[nodiscard]] int descriptor() const override { return events_.descriptor(); }
-    [[nodiscard]] std::shared_ptr<BufferHold> next(std::chrono::nanoseconds timeout) override {
+    [[nodiscard]] int descriptor(char const* call) const override { return told_.descriptor(call); }
+    [[nodiscard]] std::optional<std::shared_ptr<BufferHold>> next(
+        char const* call, std::chrono::nanoseconds timeout) override {
         Deadline const deadline(timeout);
-        while (auto const sealed = events_.next(deadline.left())) {
+        while (auto const sealed = told_.next(call, deadline.left())) {
             missed_ += sealed->missed;
             try {
-                return access_->get({sealed->id});
+                return access_->get(call, {sealed->id});
             } catch (RefusedError const&) {  // it was removed meanwhile
                 ++missed_;
             } catch (...) {
@@ -76,66 +140,21 @@ class OwnLent final : public LentSource {
 
    private:
     std::shared_ptr<OwnAccess> access_;
-    OwnSealed events_;
+    OwnTold told_;
 };
+
+std::unique_ptr<ToldSource> OwnAccess::sealed_events(char const* call) {
+    return std::make_unique<OwnTold>(call, table_);
+}
+
+std::unique_ptr<LentSource> OwnAccess::sealed_buffers(char const* call) {
+    return std::make_unique<OwnLent>(call, shared_from_this());
+}
 
 }  // namespace
 
-OwnAccess::OwnAccess(std::shared_ptr<BufferTable> table, unsigned copy_threads)
-    : table_(std::move(table)),
-      self_{own_process, ::getpid(), ::geteuid()},
-      team_(CopyTeam::make(copy_threads)) {}
-
-std::shared_ptr<BufferHold> OwnAccess::make_hold_of(HeldBuffer const& lent, BufferUse use) {
-    BufferInfo const& info = lent.info;
-    try {
-        auto view = lent.memory->view();
-        view->use_for(use);
-        return make_hold(shared_from_this(), info.id, info.name, info.size,
-                         info.host_memory || table_->device().emulated(), std::move(view));
-    } catch (...) {
-        release(info.id);
-        throw;
-    }
+std::shared_ptr<BufferAccess> make_store(Device const& device, StoreOptions const& options) {
+    return std::make_shared<OwnAccess>(device, options);
 }
-
-std::shared_ptr<BufferHold> OwnAccess::create(std::string const& name, std::size_t bytes) {
-    if (table_->device().traits().write_combining) team_->expect(bytes);
-    return make_hold_of(unless_refused("BufferStore::create",
-                                       [&] { return table_->create(self_, name, bytes, false); }),
-                        BufferUse::writing);
-}
-
-std::shared_ptr<BufferHold> OwnAccess::get(BufferKey const& key) {
-    return make_hold_of(unless_refused("BufferStore::get", [&] { return table_->get(self_, key); }),
-                        BufferUse::reading);
-}
-
-void OwnAccess::remove(BufferKey const& key) {
-    unless_refused("BufferStore::remove", [&] { return table_->remove(self_, key); });
-}
-
-std::vector<BufferInfo> OwnAccess::list() {
-    std::vector<BufferInfo> all;
-    while (auto next = table_->after(all.empty() ? 0 : all.back().id)) {
-        all.push_back(std::move(*next));
-    }
-    return all;
-}
-
-std::unique_ptr<SealedSource> OwnAccess::sealed_events() {
-    return std::make_unique<OwnSealed>(table_);
-}
-
-std::unique_ptr<LentSource> OwnAccess::sealed_buffers() {
-    return std::make_unique<OwnLent>(shared_from_this(), table_);
-}
-
-void OwnAccess::seal(std::uint64_t id, std::function<void()> const& meanwhile) {
-    meanwhile();
-    unless_refused("MutableBuffer::seal", [&] { table_->seal(self_, id); });
-}
-
-void OwnAccess::release(std::uint64_t id) noexcept { (void)table_->release(own_process, id); }
 
 }  // namespace carillon::detail

@@ -4,10 +4,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "carillon/error.hpp"
@@ -48,7 +46,18 @@ FileDescriptor end_of_owner(std::string_view call, UnixSocket const& socket) {
     return std::move(process.end);
 }
 
-// Of the exception that is being handled.
+}  // namespace
+
+ReachedOwner reach_owner(std::string_view call, std::filesystem::path const& path,
+                         std::chrono::nanoseconds timeout, std::optional<std::uint32_t> user) {
+    if (user) require_possible_number(call, "owner_user", *user);
+    UnixSocket socket = connect_unix(call, path, timeout);
+    PeerCredentials const owner = socket.peer(call);
+    require_user(call, path, owner, user);
+    FileDescriptor end = end_of_owner(call, socket);
+    return {std::move(socket), std::move(end), owner.uid};
+}
+
 std::chrono::milliseconds pause_of_connection() {
     try {
         throw;
@@ -78,26 +87,6 @@ std::chrono::milliseconds pause_of_attach() {
     } catch (...) {
         return never;
     }
-}
-
-}  // namespace
-
-ReachedOwner reach_owner(std::string_view call, std::filesystem::path const& path,
-                         std::chrono::nanoseconds timeout, std::optional<std::uint32_t> user) {
-    if (user) require_possible_number(call, "owner_user", *user);
-    UnixSocket socket = connect_unix(call, path, timeout);
-    PeerCredentials const owner = socket.peer(call);
-    require_user(call, path, owner, user);
-    FileDescriptor end = end_of_owner(call, socket);
-    return {std::move(socket), std::move(end), owner.uid};
-}
-
-void OwnerWait::before_next_connection() const { sleep_or_rethrow(pause_of_connection()); }
-void OwnerWait::before_next_attach() const { sleep_or_rethrow(pause_of_attach()); }
-
-void OwnerWait::sleep_or_rethrow(std::chrono::milliseconds pause) const {
-    if (deadline_.passed() || pause == never) throw;
-    std::this_thread::sleep_for(std::min<std::chrono::nanoseconds>(deadline_.left(), pause));
 }
 
 }  // namespace carillon::detail

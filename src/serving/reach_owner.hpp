@@ -2,13 +2,16 @@
 // How a client comes to an owner, be that of kernels or of a store of buffers.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string_view>
+#include <thread>
 
 #include "carillon/detail/host/deadline.hpp"
+#include "carillon/error.hpp"
 #include "carillon/memory.hpp"
 #include "os/unix_socket.hpp"
 
@@ -27,22 +30,26 @@ struct ReachedOwner {
                                        std::chrono::nanoseconds timeout,
                                        std::optional<std::uint32_t> user);
 
-// For how long it is tried again to reach an owner, or what it serves: as
-// ConnectOptions::wait_for_owner.
-class OwnerWait {
-   public:
-    explicit OwnerWait(std::chrono::nanoseconds wait) : deadline_(wait) {}
+// In a handler of an exception: how long to wait before the next try. 0: no try would help. The
+// first is for a connection, the second for what is asked of an owner that is there.
+[[nodiscard]] std::chrono::milliseconds pause_of_connection();
+[[nodiscard]] std::chrono::milliseconds pause_of_attach();
 
-    // In a handler of an exception: sleeps a while before the next try, or throws the exception on,
-    // where the time is over or another try would come to the same. The first is for a connection,
-    // the second for what is asked of an owner that is there.
-    void before_next_connection() const;
-    void before_next_attach() const;
-
-   private:
-    void sleep_or_rethrow(std::chrono::milliseconds pause) const;
-
-    Deadline deadline_;
-};
+// What `attempt` returns, which is tried again for so long as ConnectOptions::wait_for_owner says.
+// Throws what the last one throws, and what `pause_of` throws.
+template <class Pause, class Attempt>
+[[nodiscard]] auto keep_trying(std::chrono::nanoseconds wait, Pause const& pause_of,
+                               Attempt const& attempt) {
+    Deadline const deadline(wait);
+    for (;;) {
+        try {
+            return attempt();
+        } catch (Error const&) {
+            std::chrono::nanoseconds const pause = pause_of();
+            if (deadline.passed() || pause.count() == 0) throw;
+            std::this_thread::sleep_for(std::min(deadline.left(), pause));
+        }
+    }
+}
 
 }  // namespace carillon::detail

@@ -3,8 +3,8 @@
 
 #include <utility>
 
-#include "carillon/buffer_store.hpp"
 #include "carillon/detail/host/owned.hpp"
+#include "carillon/store.hpp"
 #include "serving/endpoint.hpp"
 
 namespace carillon {
@@ -48,10 +48,9 @@ void Server::share(std::string_view name, std::shared_ptr<detail::PublishedObjec
     endpoint("Server::share").add(detail::serve_published(std::string(name), std::move(object)));
 }
 
-void Server::add(BufferStore const& store) {
+void Server::add(Store const& store) {
     constexpr char const* call = "Server::add";
-    (void)store.access(call);
-    endpoint(call).add(store.table_);
+    endpoint(call).add(store.access(call).table(call));
 }
 
 std::filesystem::path const& Server::path() const { return endpoint("Server::path").path(); }

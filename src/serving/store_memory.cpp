@@ -20,12 +20,12 @@ StoreMemory::StoreMemory(Device const& device, bool of_host, std::uint64_t numbe
                          uid_t user)
     : number_(number), size_(size), user_(user) {
     if (of_host) {
-        require_machine_memory("BufferStore", size);
+        require_machine_memory("Store", size);
         file_ = std::make_shared<FileDescriptor const>(new_sealable_memory(size));
         return;
     }
     memory_ = std::make_shared<Memory const>(device.allocate(size));
-    view_ = std::make_shared<OwnView>(memory_, device.traits().write_combining);
+    view_ = view_of_own(memory_, device.traits().write_combining);
 }
 
 FileDescriptor StoreMemory::export_fd() const {

@@ -59,7 +59,7 @@ class StoreMemory {
     uid_t user_;
     std::shared_ptr<FileDescriptor const> file_;  // of the host's
     std::shared_ptr<Memory const> memory_;
-    std::shared_ptr<OwnView> view_;  // of the device's
+    std::shared_ptr<BufferView> view_;  // of the device's
     HolderNumber maker_ = own_process;
     std::set<HolderNumber> told_;
     bool strangers_ = false;

@@ -222,6 +222,15 @@ static void stores(carillon_device* device, char const* folder) {
     EXPECT_OK(carillon_store_connect(path, &how, &other));
     EXPECT_ERROR(carillon_store_serve(other, path, NULL, &none), CARILLON_USAGE, "another");
     carillon_store_close(&other);
+    carillon_connection* connection = NULL;
+    EXPECT_OK(carillon_connect(path, NULL, &connection));
+    EXPECT_OK(carillon_connection_store(connection, &other));
+    carillon_connection_close(&connection);
+    size_t count = 0;
+    EXPECT_OK(carillon_store_list(other, NULL, 0, &count));
+    carillon_store_close(&other);
+    EXPECT_ERROR(carillon_connection_store(NULL, &other), CARILLON_USAGE,
+                 "carillon_connection_store: the connection is a null pointer");
     carillon_store_server_close(&server);
     carillon_store_close(&store);
 }

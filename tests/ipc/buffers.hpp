@@ -7,13 +7,12 @@
 #include <span>
 #include <vector>
 
-#include "carillon/buffer_store.hpp"
+#include "carillon/store.hpp"
 
 namespace carillon::test {
 
 inline constexpr std::size_t some_bytes = 100'000;
 
-template <class Store>
 std::uint64_t put(Store const& store, std::byte content, std::size_t bytes = some_bytes) {
     MutableBuffer made = store.create("", bytes);
     made.write(std::vector(bytes, content));

@@ -88,7 +88,8 @@ TEST_F(IpcCountersTest, hostileCountersAreShownAndNotBelieved) {
     using Types = detail::OneRequest<Ask, Told>;
     {
         // 1. C writes what it likes where it counts. 2. P says so, and serves it all the same.
-        auto const session = detail::ClientSession::connect(path(), {.timeout = patience});
+        auto const session = detail::ClientSession::make(
+            detail::Link::connect("test", path(), {.timeout = patience}));
         auto const leased = session->attach("kernel", detail::MessageTypes::of<Types>());
         Channel<Ask, Told> channel(leased);
         CounterWords::store(leased.counters->stalls, ~0ULL);

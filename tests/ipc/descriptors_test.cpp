@@ -103,7 +103,7 @@ TEST_F(DescriptorsTest, neitherSideOfAStoreHasOneForABuffer) {
     SocketPath const path;
     Process owner({"store-own", path.get()});
     ASSERT_EQ(owner.line(), "serving");
-    StoreConnection const store(path.get(), {.timeout = patience});
+    Store const store(path.get(), {.timeout = patience});
     Buffer const before = store.create("before", 100).seal();
     Held const held = Held::now();
     {

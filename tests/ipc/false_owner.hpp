@@ -9,6 +9,7 @@
 #include <stop_token>
 #include <string>
 #include <thread>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -36,25 +37,43 @@ class FalseOwner {
     std::jthread thread_;
 };
 
-// The next message of a client. Its id is 0 when the client has gone.
-inline detail::Decoded next_of(detail::UnixSocket const& client) {
-    detail::Decoded decoded;
-    EXPECT_TRUE(eventually([&] {
-        auto const received = client.receive("test", 0);
-        auto const* message = std::get_if<detail::SocketMessage>(&received);
-        if (message != nullptr) decoded = detail::decode(message->bytes, 0);
-        return !std::holds_alternative<detail::NothingThere>(received);
-    }));
-    return decoded;
-}
-
+// Says nothing where the client has gone.
 inline void tell(detail::UnixSocket const& client, std::uint32_t id, detail::Message const& message,
                  std::vector<int> const& descriptors = {}) {
-    EXPECT_TRUE(client.send("test", detail::encode(id, message), descriptors));
+    (void)client.send("test", detail::encode(id, message), descriptors);
+}
+
+// The next message of a client, but for the question whether there is a store, which is answered.
+// Its id is 0 when the client has gone.
+inline detail::Decoded next_of(detail::UnixSocket const& client) {
+    for (;;) {
+        detail::Decoded decoded;
+        EXPECT_TRUE(eventually([&] {
+            auto const received = client.receive("test", 0);
+            auto const* message = std::get_if<detail::SocketMessage>(&received);
+            if (message != nullptr) decoded = detail::decode(message->bytes, 0);
+            return !std::holds_alternative<detail::NothingThere>(received);
+        }));
+        auto const* next = std::get_if<detail::NextBuffer>(&decoded.message);
+        if (next == nullptr || next->buffer != ~std::uint64_t{0}) return decoded;
+        tell(client, decoded.id, detail::ListedBuffer{});
+    }
 }
 
 inline void say_welcome(detail::UnixSocket const& client) {
     tell(client, next_of(client).id, detail::Welcome{1, 1, "kernel"});
+}
+
+// Says welcome, and leaves each question to `answer`, until the client goes.
+inline FalseOwner::Serve answering(
+    std::function<void(detail::UnixSocket const&, detail::Decoded const&)> answer) {
+    return [answer = std::move(answer)](detail::UnixSocket const& client) {
+        say_welcome(client);
+        while (!client.is_closed()) {
+            auto const asked = next_of(client);
+            if (asked.id != 0) answer(client, asked);
+        }
+    };
 }
 
 }  // namespace carillon::test

@@ -74,8 +74,8 @@ TEST_F(FalseOwnerTest, ofAnotherVersionRefuses) {
     });
     EXPECT_EQ(refusal([&] { (void)connect(); }), RefusalReason::version);
     CARILLON_EXPECT_ERROR(connect(), RefusedError, "Connection: refused (version): the other");
-    CARILLON_EXPECT_ERROR(StoreConnection(path(), {.timeout = patience}), RefusedError,
-                          "StoreConnection: refused (version): the other");
+    CARILLON_EXPECT_ERROR(Store(path(), {.timeout = patience}), RefusedError,
+                          "Store: refused (version): the other");
 }
 
 TEST_F(FalseOwnerTest, oneThatSaysNothingIsATimeout) {
@@ -84,8 +84,8 @@ TEST_F(FalseOwnerTest, oneThatSaysNothingIsATimeout) {
         (void)next_of(client);  // which is C's end
     });
     CARILLON_EXPECT_ERROR(Connection(path(), {.timeout = 30ms}), TimeoutError, "Connection: ");
-    CARILLON_EXPECT_ERROR(StoreConnection(path(), {.timeout = 30ms}), TimeoutError,
-                          "StoreConnection: the owner has not answered");
+    CARILLON_EXPECT_ERROR(Store(path(), {.timeout = 30ms}), TimeoutError,
+                          "Store: the owner has not answered");
 }
 
 TEST_F(FalseOwnerTest, longestTimeoutIsForEver) {

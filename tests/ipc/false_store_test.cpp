@@ -69,9 +69,7 @@ class FalseStoreTest : public testing::Test {
         });
     }
     [[nodiscard]] std::string path() const { return path_.get(); }
-    [[nodiscard]] StoreConnection connect() const {
-        return StoreConnection(path(), {.timeout = patience});
-    }
+    [[nodiscard]] Store connect() const { return Store(path(), {.timeout = patience}); }
 
    private:
     SocketPath path_;
@@ -83,8 +81,8 @@ TEST_F(FalseStoreTest, listWithoutAnEndIsATimeout) {
         detail::ListedBuffer const listed{next, "", 1, 1, true, true, 0, 1, 1};
         (void)client.send("test", detail::encode(asked.id, listed));  // or C has gone
     });
-    CARILLON_EXPECT_ERROR((void)StoreConnection(path(), {.timeout = 20ms}).list(), TimeoutError,
-                          "StoreConnection::list");
+    CARILLON_EXPECT_ERROR((void)Store(path(), {.timeout = 20ms}).list(), TimeoutError,
+                          "Store::list");
 }
 
 // Each answer of a long list may take so long, and the list ten times as long.
@@ -97,7 +95,7 @@ TEST_F(FalseStoreTest, listMayTakeLongerThanAnAnswer) {
         if (next <= buffers) listed = {next, "", 1, 1, true, true, 0, 1, 1};
         tell(client, asked.id, listed);
     });
-    EXPECT_EQ(StoreConnection(path(), {.timeout = 1200ms}).list().size(), buffers);
+    EXPECT_EQ(Store(path(), {.timeout = 1200ms}).list().size(), buffers);
 }
 
 TEST_F(FalseStoreTest, memoryThatIsNoneOrOfAnotherSize) {
@@ -108,9 +106,9 @@ TEST_F(FalseStoreTest, memoryThatIsNoneOrOfAnotherSize) {
     FileDescriptor const small = detail::new_sealable_memory(memory_bytes / 2);
     for (auto const* each : {&reads, &small}) {
         FalseOwner const owner = lends(a_lent(false), {each->get()});
-        StoreConnection const client = connect();
+        Store const client = connect();
         Held const before = Held::now();
-        CARILLON_EXPECT_ERROR((void)client.create("a", 100), UsageError, "StoreConnection::create");
+        CARILLON_EXPECT_ERROR((void)client.create("a", 100), UsageError, "Store::create");
         EXPECT_EQ(Held::now(), before);
     }
 }
@@ -118,7 +116,7 @@ TEST_F(FalseStoreTest, memoryThatIsNoneOrOfAnotherSize) {
 TEST_F(FalseStoreTest, sealedBufferThatOthersMayWrite) {
     FileDescriptor const memory = detail::new_sealable_memory(memory_bytes);
     FalseOwner const owner = lends(a_lent(true), {memory.get()});
-    StoreConnection const client = connect();
+    Store const client = connect();
     CARILLON_EXPECT_ERROR((void)client.get("a"), ProtocolError, "memory that others may write");
     ASSERT_TRUE(detail::seal_against_writing(memory));
     EXPECT_EQ(client.get("a").size(), 100U);
@@ -129,7 +127,7 @@ TEST_F(FalseStoreTest, descriptorsTooManyOrTooFew) {
     FileDescriptor const memory = detail::new_sealable_memory(memory_bytes);
     {
         FalseOwner const owner = lends(a_lent(false), {memory.get(), memory.get()});
-        StoreConnection const client = connect();
+        Store const client = connect();
         Held const before = Held::now();
         CARILLON_EXPECT_ERROR((void)client.create("a", 100), ProtocolError,
                               "descriptors: 2 came with it, not 1");
@@ -165,7 +163,7 @@ TEST_F(FalseStoreTest, memoryThatIsNeverShown) {
 TEST_F(FalseStoreTest, answersToWhatWasNotAsked) {
     FalseOwner const owner =
         store([](auto& client, auto& asked) { tell(client, asked.id, detail::BufferDone{}); });
-    StoreConnection const client = connect();
+    Store const client = connect();
     CARILLON_EXPECT_ERROR((void)client.get("a"), ProtocolError, "something else than was asked");
     CARILLON_EXPECT_ERROR((void)client.list(), ProtocolError, "something else than was asked");
 }
@@ -174,7 +172,7 @@ TEST_F(FalseStoreTest, answersToWhatWasNotAsked) {
 class FalseNewsTest : public FalseStoreTest {
    protected:
     [[nodiscard]] SealedBuffers sealed_buffers(std::chrono::nanoseconds timeout, Answers answer) {
-        StoreConnection const client(path(), {.timeout = timeout});
+        Store const client(path(), {.timeout = timeout});
         std::filesystem::rename(path(), path() + ".first");
         std::filesystem::remove(path() + ".lock");
         second_.emplace(path(), serving(std::move(answer)));

@@ -115,8 +115,8 @@ TEST_P(FormerVersionsTest, ownerIsOfAnotherVersion) {
         "the other process has version " + std::to_string(GetParam().version);
     CARILLON_EXPECT_ERROR(Connection(path(), {.timeout = patience}), RefusedError,
                           "Connection: refused (version): " + version);
-    CARILLON_EXPECT_ERROR(StoreConnection(path(), {.timeout = patience}), RefusedError,
-                          "StoreConnection: refused (version): " + version);
+    CARILLON_EXPECT_ERROR(Store(path(), {.timeout = patience}), RefusedError,
+                          "Store: refused (version): " + version);
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, FormerVersionsTest, testing::ValuesIn(formers),

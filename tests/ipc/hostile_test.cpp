@@ -44,7 +44,8 @@ class HostileTo : public testing::Test {
     static constexpr bool one_each = std::is_same_v<Requests, SharedChannels>;
 
     [[nodiscard]] std::shared_ptr<detail::ClientSession> connect() const {
-        return detail::ClientSession::connect(path_.get(), {.timeout = patience});
+        return detail::ClientSession::make(
+            detail::Link::connect("test", path_.get(), {.timeout = patience}));
     }
     [[nodiscard]] static detail::LeasedChannel attach(detail::ClientSession& session) {
         return session.attach("kernel", detail::MessageTypes::of<Types>());
@@ -187,7 +188,8 @@ class NonsenseTest : public testing::Test {
             << lines_[0];
     }
     [[nodiscard]] std::shared_ptr<detail::ClientSession> connect(std::string const& name) const {
-        return detail::ClientSession::connect(path_.get(), {.name = name, .timeout = patience});
+        return detail::ClientSession::make(
+            detail::Link::connect("test", path_.get(), {.name = name, .timeout = patience}));
     }
     [[nodiscard]] static detail::LeasedChannel attach(detail::ClientSession& session) {
         return session.attach("kernel", detail::MessageTypes::of<Types>());

@@ -98,7 +98,7 @@ TEST_F(InFlightTest, clientsAreRefusedWhileAnotherProcessOfTheOwnersUserHasUsedU
     OpenSocketPath const of_store;
     Process owner = start({"own", path(), "2"});
     Process store = start({"store-own", of_store.get(), "1048576", "1000", "emulated"});
-    StoreConnection const reader(of_store.get(), {.timeout = patience, .owner_user = owners_user});
+    Store const reader(of_store.get(), {.timeout = patience, .owner_user = owners_user});
     SealedBuffers sealed = reader.sealed_buffers();
     Connection const client(path(), {.timeout = patience, .owner_user = owners_user});
     AnyChannel const before = attach_to(client);
@@ -129,7 +129,7 @@ TEST_F(InFlightTest, strangerThatGetsABufferAndReadsNothingHarmsNobodyOfTheStore
     OpenSocketPath const of_kernel;
     Process store = start({"store-own", path(), "1048576", "1000", "emulated"});
     Process owner = start({"own", of_kernel.get(), "2"});
-    StoreConnection const maker(path(), {.timeout = patience, .owner_user = owners_user});
+    Store const maker(path(), {.timeout = patience, .owner_user = owners_user});
     Buffer const made = maker.create("table", 100).seal();
     std::vector<detail::UnixSocket> strangers;
     unsigned said = 0;
@@ -163,10 +163,10 @@ TEST_F(InFlightTest, consumersThatAreBusyForAWhileGetEveryBufferAndHoldNobodyUp)
     constexpr unsigned count = 200;
     Process store = start({"store-own", path(), "67108864", "1000", "emulated"});
     auto const connect = [&] {
-        return StoreConnection(path(), {.timeout = patience, .owner_user = owners_user});
+        return Store(path(), {.timeout = patience, .owner_user = owners_user});
     };
-    StoreConnection const maker = connect();
-    std::vector<StoreConnection> of_busy;
+    Store const maker = connect();
+    std::vector<Store> of_busy;
     std::vector<SealedBuffers> busy;
     for (unsigned i = 0; i < 6; ++i) {
         busy.push_back(of_busy.emplace_back(connect()).sealed_buffers());

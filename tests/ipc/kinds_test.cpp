@@ -80,9 +80,9 @@ CARILLON_ON_EVERY_DEVICE(BufferKindsTest);
 
 TEST_P(BufferKindsTest, kernelsFindThemOnTheDevice) {
     SocketPath const path;
-    BufferStore const store(device());
+    Store const store(device());
     Server const server = store.serve(path.get());
-    StoreConnection const client(path.get(), {.timeout = patience, .device = device()});
+    Store const client(path.get(), {.timeout = patience, .device = device()});
     std::vector<std::byte> bytes(50'000);
     for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i * 11);
     MutableBuffer made = client.create("bytes", bytes.size());

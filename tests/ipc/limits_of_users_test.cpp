@@ -169,17 +169,17 @@ class LimitsOfBuffersTest : public LimitsOfUsersTest {
    protected:
     static constexpr std::size_t bytes_of_one = 1U << 16U;
 
-    void serve(BufferStoreOptions const& options) {
+    void serve(StoreOptions const& options) {
         store_.emplace(device(), options);
         server_.emplace(
             store_->serve(path(), {.mode = 0666, .buffers_per_connection = 1000, .log = &quiet}));
     }
-    [[nodiscard]] StoreConnection connect(uid_t user) const {
+    [[nodiscard]] Store connect(uid_t user) const {
         SeenAs const seen(user);
-        return StoreConnection(path(), {.timeout = patience});
+        return Store(path(), {.timeout = patience});
     }
     // How many small ones it makes and seals, which stay when it lets go of them.
-    static unsigned seal_many(StoreConnection const& connection, std::string& why) {
+    static unsigned seal_many(Store const& connection, std::string& why) {
         for (unsigned made = 0; made < 1000; ++made) {
             try {
                 (void)connection.create("", 1).seal();
@@ -193,7 +193,7 @@ class LimitsOfBuffersTest : public LimitsOfUsersTest {
     }
 
    private:
-    std::optional<BufferStore> store_;
+    std::optional<Store> store_;
     std::optional<Server> server_;
 };
 
@@ -231,8 +231,8 @@ TEST_F(LimitsOfBuffersTest, smallBuffersLeaveDescriptorsForConnectionsAndForOthe
 
 TEST_F(LimitsOfBuffersTest, descriptorsAreKeptForBuffersOfTheStoresUserAndForConnections) {
     serve({});
-    StoreConnection const strangers = connect(a_user);
-    StoreConnection const own = connect(0);
+    Store const strangers = connect(a_user);
+    Store const own = connect(0);
     std::string why;
     {
         DescriptorsOpen const most(128, 96);

@@ -84,7 +84,7 @@ TEST_F(NamespacesTest, storesClientThatEndsBesideAChildOfItsOwnHasGone) {
     // 2. C creates a buffer, forks a child, which has its socket too, and ends.
     Process client({"store-fork-and-end", path()});
     EXPECT_EQ(client.line(), "created");
-    StoreConnection const store(path(), {.timeout = patience});
+    Store const store(path(), {.timeout = patience});
     EXPECT_EQ(store.list().size(), 1U);
     client.tell("end");
     EXPECT_EQ(client.status(), 0);

@@ -128,7 +128,7 @@ TEST_P(ObjectsOnDeviceTest, oneClientAfterAnotherHasThem) {
 
 // Says how many buffers it has heard to be sealed, until there are three, or for a while.
 struct HearBody {
-    decltype(std::declval<BufferStore const&>().sealed_doorbell()) sealed;
+    decltype(std::declval<Store const&>().sealed_doorbell()) sealed;
     std::uint64_t* heard;  // in host memory
 
     CARILLON_HD void operator()(unsigned /*block*/) {
@@ -155,10 +155,10 @@ struct FillBufferBody {
 TEST_P(ObjectsOnDeviceTest, bufferThatAKernelHasWrittenIsReadByOthers) {
     constexpr std::uint64_t count = 5000;
     SocketPath const path;
-    BufferStore const store(device());
+    Store const store(device());
     Server const server = store.serve(path.get());
-    StoreConnection const maker(path.get(), {.timeout = patience, .device = device()});
-    StoreConnection const reader(path.get(), {.timeout = patience});
+    Store const maker(path.get(), {.timeout = patience, .device = device()});
+    Store const reader(path.get(), {.timeout = patience});
     MutableBuffer made = maker.create("words", count * sizeof(std::uint64_t));
     auto const kernel =
         launch(device(), 1, FillBufferBody{static_cast<std::uint64_t*>(made.device_ptr()), count});
@@ -170,7 +170,7 @@ TEST_P(ObjectsOnDeviceTest, bufferThatAKernelHasWrittenIsReadByOthers) {
 }
 
 TEST_P(ObjectsOnDeviceTest, kernelHearsThatBuffersAreSealed) {
-    BufferStore const store(device());
+    Store const store(device());
     Memory const heard = device().allocate_host(sizeof(std::uint64_t));
     auto* const word = static_cast<std::uint64_t*>(heard.host_ptr());
     auto const kernel =

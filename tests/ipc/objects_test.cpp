@@ -65,16 +65,26 @@ TEST_F(ObjectsTest, kernelsAreAskedForByName) {
 TEST_F(ObjectsTest, storeOfBuffersIsServedBesideKernels) {
     auto const quotes = kernel<CountingHandler>();
     server().add("quotes", quotes);
-    StoreConnection const buffers(path(), {.timeout = patience});
-    CARILLON_EXPECT_ERROR((void)buffers.create("prices", 100), RefusedError,
-                          "there is no store of buffers here");
-    std::optional<BufferStore> store(std::in_place, Device::open("emulated"));
+    Connection const owner = connect();
+    CARILLON_EXPECT_ERROR(Store(path(), {.timeout = patience}), RefusedError,
+                          "Store: refused (unknown object): there is no store of buffers here");
+    CARILLON_EXPECT_ERROR((void)owner.store(), RefusedError, "Connection::store: refused");
+    EXPECT_FALSE(owner.status().store);
+    std::optional<Store> store(std::in_place, Device::open("emulated"));
     server().add(*store);
     CARILLON_EXPECT_ERROR(server().add(*store), UsageError, "Server: it has a store already");
-    Connection const owner = connect();
+    Store const buffers = owner.store();
+    EXPECT_EQ(buffers.owner().instance, owner.owner().instance);
     auto channel = owner.channel<Ask, Told>("quotes");
+    MutableBuffer const open = buffers.create("", 1);
     EXPECT_EQ(buffers.create("prices", 100).seal().name(), "prices");
     EXPECT_EQ(store->get("prices").size(), 100U);
+    std::optional<StoreStatus> const status = owner.status().store;
+    ASSERT_TRUE(status);
+    EXPECT_EQ(status->buffers, 2U);
+    EXPECT_EQ(status->sealed, 1U);
+    EXPECT_EQ(status->bytes, 2U * 65536);
+    EXPECT_EQ(status->most_bytes, StoreOptions().bytes);
     EXPECT_EQ(channel.call({4}, patience).twice, 8U);
     EXPECT_EQ(server().clients().size(), 2U);
     store.reset();
@@ -87,10 +97,11 @@ TEST_F(ObjectsTest, storeOfBuffersIsServedBesideKernels) {
         }
         return false;
     }));
+    EXPECT_FALSE(owner.status().store);
     EXPECT_EQ(channel.call({5}, patience).twice, 10U);
-    BufferStore const next(Device::open("emulated"));
+    Store const next(Device::open("emulated"));
     server().add(next);
-    EXPECT_TRUE(StoreConnection(path(), {.timeout = patience}).list().empty());
+    EXPECT_TRUE(Store(path(), {.timeout = patience}).list().empty());
 }
 
 // As std::getenv gives it.
@@ -107,12 +118,12 @@ TEST_F(ObjectsTest, nullPointerInThePlaceOfANameOrPathIsAUsageError) {
                           "Connection::ring: a null");
     CARILLON_EXPECT_ERROR(owner.chunk_ring(none), UsageError, "Connection::chunk_ring: a null");
     CARILLON_EXPECT_ERROR(owner.log(none), UsageError, "Connection::log: a null");
-    BufferStore const store(Device::open("emulated"));
-    CARILLON_EXPECT_ERROR(store.create(none, 4096), UsageError, "BufferStore::create: a null");
-    CARILLON_EXPECT_ERROR(store.get(none), UsageError, "BufferStore::get: a null");
-    CARILLON_EXPECT_ERROR(store.remove(none), UsageError, "BufferStore::remove: a null");
+    Store const store(Device::open("emulated"));
+    CARILLON_EXPECT_ERROR(store.create(none, 4096), UsageError, "Store::create: a null");
+    CARILLON_EXPECT_ERROR(store.get(none), UsageError, "Store::get: a null");
+    CARILLON_EXPECT_ERROR(store.remove(none), UsageError, "Store::remove: a null");
     for (auto const& at_path : {+[](char const* path) { (void)carillon::connect(path); },
-                                +[](char const* path) { (void)connect_store(path); },
+                                +[](char const* path) { (void)Store(path); },
                                 +[](char const* path) { (void)Server(path); }}) {
         CARILLON_EXPECT_ERROR(at_path(none), UsageError,
                               "the path of the socket is empty, or a null pointer");
@@ -188,7 +199,8 @@ TEST_F(ObjectsTest, connectionThatIsLetGoWhileAnotherThreadAttaches) {
     server().add("quotes", served);
     server().share("gains", gains);
     for (std::uint64_t round = 0; round < 50; ++round) {
-        auto session = detail::ClientSession::connect(path(), {.timeout = patience});
+        auto session = detail::ClientSession::make(
+            detail::Link::connect("test", path(), {.timeout = patience}));
         std::jthread const calls([session, round] {
             Channel<Ask, Told> channel(session->attach(
                 "quotes", detail::MessageTypes::of<detail::OneRequest<Ask, Told>>()));

@@ -261,7 +261,7 @@ int fork_and_end(Arguments const& arguments) {
 
 // PATH: creates a buffer and ends, and leaves a child.
 int store_fork_and_end(Arguments const& arguments) {
-    StoreConnection const store(arguments.at(0), {.timeout = long_enough});
+    Store const store(arguments.at(0), {.timeout = long_enough});
     MutableBuffer const buffer = store.create("unfinished", 100);
     leave_child();
     say("created");
@@ -433,7 +433,7 @@ std::byte pattern_at(std::size_t at, unsigned seed) {
 
 // PATH NAME BYTES SEED: makes a buffer and writes it; seals it when it is told to; then ends.
 int store_put(Arguments const& arguments) {
-    StoreConnection const store(arguments.at(0), {.timeout = long_enough});
+    Store const store(arguments.at(0), {.timeout = long_enough});
     MutableBuffer buffer = store.create(arguments.at(1), std::stoull(arguments.at(2)));
     std::vector<std::byte> bytes(buffer.size());
     auto const seed = static_cast<unsigned>(std::stoul(arguments.at(3)));
@@ -472,7 +472,7 @@ int crowd(Arguments const& arguments) {
 
 // PATH ID SEED: looks at each byte of a buffer.
 int store_get(Arguments const& arguments) {
-    StoreConnection const store(arguments.at(0), {.timeout = long_enough});
+    Store const store(arguments.at(0), {.timeout = long_enough});
     Buffer const buffer = store.get(std::stoull(arguments.at(1)));
     HostMirror const mirror(buffer);
     auto const seed = static_cast<unsigned>(std::stoul(arguments.at(2)));
@@ -490,7 +490,7 @@ int store_be_another(Arguments const& arguments) {
         ::setuid(static_cast<uid_t>(std::stoul(arguments.at(1)))) != 0)
         return 5;
     try {
-        StoreConnection const store(arguments.at(0), {.timeout = long_enough});
+        Store const store(arguments.at(0), {.timeout = long_enough});
         say(std::to_string(store.get("owners").size()) + " bytes");
         store.remove("owners");
         say("removed");
@@ -505,7 +505,7 @@ int store_own(Arguments const& arguments) {
     bool const as_told = arguments.size() > 1;
     std::size_t const bytes = as_told ? std::stoull(arguments.at(1)) : 1 << 20;
     unsigned const holds = as_told ? static_cast<unsigned>(std::stoul(arguments.at(2))) : 1000;
-    BufferStore const store(Device::open(as_told ? arguments.at(3) : "emulated"), {.bytes = bytes});
+    Store const store(Device::open(as_told ? arguments.at(3) : "emulated"), {.bytes = bytes});
     Server const server =
         store.serve(arguments.at(0), {.mode = 0666, .buffers_per_connection = holds});
     say("serving");

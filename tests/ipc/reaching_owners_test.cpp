@@ -61,9 +61,9 @@ TEST_F(ReachingOwnersTest, clientSeesWhoseOwnerItHas) {
     Server const server = served.serve(path());
     EXPECT_EQ(Connection(path()).owner().user, ::geteuid());
     EXPECT_EQ(Connection(path(), {.owner_user = ::geteuid()}).owner().user, ::geteuid());
-    BufferStore const store(device());
+    Store const store(device());
     Server const stores = store.serve(path() + "s");
-    EXPECT_EQ(StoreConnection(path() + "s", {.owner_user = ::geteuid()}).owner().user, ::geteuid());
+    EXPECT_EQ(Store(path() + "s", {.owner_user = ::geteuid()}).owner().user, ::geteuid());
 }
 
 // Catches a client that gives its name, or more, to whoever was first at the path.
@@ -80,7 +80,7 @@ TEST_F(ReachingOwnersTest, nothingIsSentToAnotherUsersOwner) {
     expect_wrong_owner([&] { Connection(path(), {.owner_user = ::geteuid() + 1}); });
     EXPECT_FALSE(heard->get_future().get());
     heard.emplace();
-    expect_wrong_owner([&] { StoreConnection(path(), {.owner_user = ::geteuid() + 1}); });
+    expect_wrong_owner([&] { Store(path(), {.owner_user = ::geteuid() + 1}); });
     EXPECT_FALSE(heard->get_future().get());
 }
 
@@ -115,29 +115,29 @@ TEST_F(ReachingOwnersTest, nobodyComesInBeforeTheServerIsOpen) {
 // 1. The path leads to a store, and C connects. 2. The path leads to another store, while the first
 // one is there. 3. C hears nothing of the other.
 TEST_F(ReachingOwnersTest, newsOfSealedBuffersAreOfTheConnectionsStore) {
-    BufferStore const first(device());
-    BufferStore const second(device());
+    Store const first(device());
+    Store const second(device());
     Server const serves_first = first.serve(path() + "1");
     Server const serves_second = second.serve(path() + "2");
     std::filesystem::create_symlink(path() + "1", path());
-    StoreConnection const client(path(), {.timeout = patience, .wait_for_owner = patience});
+    Store const client(path(), {.timeout = patience, .wait_for_owner = patience});
     EXPECT_FALSE(client.sealed_events().next());
     EXPECT_FALSE(client.sealed_buffers().next());
     std::filesystem::remove(path());
     std::filesystem::create_symlink(path() + "2", path());
     CARILLON_EXPECT_ERROR((void)client.sealed_events(), OwnerGoneError,
-                          "StoreConnection::sealed_events: another store listens at " + path());
+                          "Store::sealed_events: another owner listens at " + path());
     CARILLON_EXPECT_ERROR((void)client.sealed_buffers(), OwnerGoneError,
-                          "StoreConnection::sealed_buffers: another store listens at " + path());
+                          "Store::sealed_buffers: another owner listens at " + path());
     EXPECT_TRUE(client.list().empty());
 }
 
 // 1. The store goes. 2. Nobody listens at the path, and then another server does. 3. C waits for
 // neither.
 TEST_F(ReachingOwnersTest, newsOfAStoreThatHasGoneAreNotWaitedFor) {
-    BufferStore const store(device());
+    Store const store(device());
     std::optional<Server> server(store.serve(path()));
-    StoreConnection const client(path(), {.timeout = patience, .wait_for_owner = patience});
+    Store const client(path(), {.timeout = patience, .wait_for_owner = patience});
     auto const expect_gone = [&] {
         CARILLON_EXPECT_ERROR((void)client.sealed_events(), OwnerGoneError, "has closed");
         CARILLON_EXPECT_ERROR((void)client.sealed_buffers(), OwnerGoneError, "has closed");
@@ -150,14 +150,14 @@ TEST_F(ReachingOwnersTest, newsOfAStoreThatHasGoneAreNotWaitedFor) {
 
 // 1. The store has no room for another connection, and C waits for it. 2. The store goes.
 TEST_F(ReachingOwnersTest, newsAreWaitedForAsLongAsTheStoreIsThere) {
-    BufferStore const store(device());
+    Store const store(device());
     std::promise<void> refused;
     std::once_flag once;
     auto const heard = [&](std::string const& /*line*/) {
         std::call_once(once, [&] { refused.set_value(); });
     };
     std::optional<Server> server(store.serve(path(), {.connections = 1, .log = heard}));
-    StoreConnection const client(path(), {.timeout = patience, .wait_for_owner = patience});
+    Store const client(path(), {.timeout = patience, .wait_for_owner = patience});
     std::jthread const owner([&] {
         (void)refused.get_future().wait_for(patience);
         server.reset();
@@ -190,16 +190,16 @@ TEST_F(ReachingOwnersTest, relativePathIsASystemErrorWhereTheFolderWasRemoved) {
     EXPECT_EQ(in_child([&] {
                   std::filesystem::current_path(folder);
                   std::filesystem::remove(folder);
-                  BufferStore const store(Device::open("emulated"));
+                  Store const store(Device::open("emulated"));
                   return finds_no_folder([] { return Server("a.sock"); }) &&
                                  finds_no_folder([&] { return store.serve("a.sock"); }) &&
                                  finds_no_folder([] { return Connection("a.sock"); }) &&
-                                 finds_no_folder([] { return StoreConnection("a.sock"); })
+                                 finds_no_folder([] { return Store("a.sock"); })
                              ? 0
                              : 1;
               }),
               0);
-    CARILLON_EXPECT_ERROR(StoreConnection(""), UsageError, "is empty");
+    CARILLON_EXPECT_ERROR(Store(""), UsageError, "is empty");
 }
 
 TEST_F(ReachingOwnersTest, serverThatWasNeverOpenedLeavesNothing) {
@@ -304,14 +304,29 @@ TEST_F(ReachingOwnersTest, clientThatAsksAgainAsksForOneChannelAlone) {
 
 TEST_F(ReachingOwnersTest, clientOfAStoreWaitsForIt) {
     auto waits = std::async(std::launch::async, [&] {
-        return StoreConnection(path(), {.timeout = patience, .wait_for_owner = patience});
+        return Store(path(), {.timeout = patience, .wait_for_owner = patience});
     });
-    CARILLON_EXPECT_ERROR(StoreConnection(path(), {.wait_for_owner = 1ms}), SystemError, path());
-    CARILLON_EXPECT_ERROR(StoreConnection(path(), {.wait_for_owner = -1ns}), UsageError,
-                          "StoreConnection: wait_for_owner is below 0");
-    BufferStore const store(device());
+    CARILLON_EXPECT_ERROR(Store(path(), {.wait_for_owner = 1ms}), SystemError, path());
+    CARILLON_EXPECT_ERROR(Store(path(), {.wait_for_owner = -1ns}), UsageError,
+                          "Store: wait_for_owner is below 0");
+    Store const store(device());
     Server const server = store.serve(path());
     EXPECT_EQ(waits.get().owner().process, ::getpid());
+}
+
+// 1. C is connected, and asks for the store that P has not added yet. 2. P adds it.
+TEST_F(ReachingOwnersTest, clientThatWaitsGetsAStoreThatIsAddedLater) {
+    std::promise<void> refused;
+    std::once_flag once;
+    Server server(path(), {.log = [&](std::string const& /*line*/) {
+                      std::call_once(once, [&] { refused.set_value(); });
+                  }});
+    auto buffer = std::async(std::launch::async,
+                             [waits = wait()] { return waits.store().create("a", 8).size(); });
+    EXPECT_EQ(refused.get_future().wait_for(patience), std::future_status::ready);
+    Store const store(device());
+    server.add(store);
+    EXPECT_EQ(buffer.get(), 8U);
 }
 
 // P's files are removed, as by who clears /tmp: P has a line of each.
@@ -330,7 +345,7 @@ TEST_F(ReachingOwnersTest, ownerHasALineWhereItsFilesAreRemoved) {
     };
     Kernel const served = kernel();
     Server const server = served.serve(path(), {.log = log});
-    BufferStore const store(device());
+    Store const store(device());
     Server const stores = store.serve(path() + "s", {.log = log});
     std::filesystem::remove(path() + ".lock");
     EXPECT_TRUE(told_of("kernel.sock: somebody has removed its lock"));

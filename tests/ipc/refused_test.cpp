@@ -216,7 +216,7 @@ TEST_F(RefusedTest, logMayLetTheServerGo) {
 }
 
 TEST_F(RefusedTest, logMayLetTheServerOfAStoreGo) {
-    BufferStore const store(Device::open("emulated"));
+    Store const store(Device::open("emulated"));
     std::optional<Server> server;
     std::atomic<bool> gone{false};
     server.emplace(store.serve(path(), {.log = [&](std::string const& /*line*/) {

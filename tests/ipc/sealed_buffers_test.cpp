@@ -29,28 +29,28 @@ class SealedBuffersTest : public DeviceTest {
     void SetUp() override {
         DeviceTest::SetUp();
         if (IsSkipped()) return;
-        store_.emplace(device(), BufferStoreOptions{.bytes = std::size_t{64} << 20});
+        store_.emplace(device(), StoreOptions{.bytes = std::size_t{64} << 20});
     }
-    [[nodiscard]] BufferStore& store() { return *store_; }
+    [[nodiscard]] Store& store() { return *store_; }
     [[nodiscard]] Server serve(ServeOptions options = {}) {
         options.log = [](std::string const& /*line*/) {};
         return store().serve(path_.get(), options);
     }
-    [[nodiscard]] StoreConnection connect() const {
-        return StoreConnection(path_.get(), {.timeout = patience, .device = device()});
+    [[nodiscard]] Store connect() const {
+        return Store(path_.get(), {.timeout = patience, .device = device()});
     }
     void end_store() { store_.reset(); }
 
    private:
     SocketPath path_;
-    std::optional<BufferStore> store_;
+    std::optional<Store> store_;
 };
 CARILLON_ON_EVERY_DEVICE(SealedBuffersTest);
 
 // 1. C and P wait. 2. Both put buffers. 3. Both have them, in the order in which they were sealed.
 TEST_P(SealedBuffersTest, comeInOrderWithTheirBytes) {
     Server const server = serve();
-    StoreConnection const client = connect();
+    Store const client = connect();
     (void)put(store(), std::byte{99});
     SealedBuffers here = store().sealed_buffers();
     SealedBuffers there = client.sealed_buffers();
@@ -121,7 +121,7 @@ TEST(OwnSealedBuffersTest, thatCannotBeMappedAreCounted) {
     GTEST_SKIP() << "a sanitizer needs memory of its own";
 #endif
     constexpr std::size_t large = std::size_t{32} << 20;
-    BufferStore const store(Device::open("emulated"), {.bytes = 4 * large});
+    Store const store(Device::open("emulated"), {.bytes = 4 * large});
     SealedBuffers here = store.sealed_buffers();
     for (unsigned i = 0; i < 3; ++i) (void)store.create("", large).seal();
     std::size_t pages = 0;
@@ -192,7 +192,7 @@ TEST_P(SealedBuffersTest, areLetGoByOtherThreadsWhileOneWaits) {
 
 TEST_P(SealedBuffersTest, endWithTheStoreAndAreNotAChilds) {
     Server const server = serve();
-    StoreConnection const client = connect();
+    Store const client = connect();
     SealedBuffers here = store().sealed_buffers();
     SealedBuffers there = client.sealed_buffers();
     (void)put(store(), std::byte{7});
@@ -223,9 +223,9 @@ TEST_P(SealedBuffersTest, memoryIsItsMakersAsLongAsThatHasItMapped) {
         GTEST_SKIP() << "no memory of this device is ever another buffer's";
     }
     Server const server = serve();
-    std::optional<StoreConnection> maker = connect();
-    StoreConnection const other = connect();
-    auto const left_there = [](StoreConnection const& store) {
+    std::optional<Store> maker = connect();
+    Store const other = connect();
+    auto const left_there = [](Store const& store) {
         MutableBuffer made = store.create("", some_bytes);
         return std::to_integer<int>(HostMirror(made).data().back());
     };
@@ -259,7 +259,7 @@ TEST_P(SealedBuffersTest, pagesAreReadOnlyFromSealToTheirNextBuffer) {
         GTEST_SKIP() << "the system seals this device's memory itself";
     }
     Server const server = serve();
-    StoreConnection const client = connect();
+    Store const client = connect();
     for (unsigned i = 0; i < 3; ++i) {
         MutableBuffer made = client.create("", some_bytes);
         void const* const where = made.mutable_data().data();

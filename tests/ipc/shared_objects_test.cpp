@@ -563,7 +563,8 @@ class HostileObjectsTest : public SharedObjectsTest {
         }
     }
     [[nodiscard]] std::shared_ptr<detail::ClientSession> session() const {
-        return detail::ClientSession::connect(path(), {.timeout = patience});
+        return detail::ClientSession::make(
+            detail::Link::connect("test", path(), {.timeout = patience}));
     }
 };
 INSTANTIATE_TEST_SUITE_P(On, HostileObjectsTest, testing::Values("emulated"));

@@ -33,10 +33,10 @@ class StoppedStoreTest : public DeviceTest {
         owner_.emplace(arguments);
         ASSERT_EQ(owner_->line(), "serving");
     }
-    [[nodiscard]] StoreConnection connect(StoreConnectOptions options = {}) const {
-        if (options.timeout == StoreConnectOptions().timeout) options.timeout = patience;
+    [[nodiscard]] Store connect(ConnectOptions options = {}) const {
+        if (options.timeout == ConnectOptions().timeout) options.timeout = patience;
         options.device = device();
-        return StoreConnection(path_.get(), options);
+        return Store(path_.get(), options);
     }
     void stop() const { ASSERT_TRUE(owner_->stop()); }
     void go_on() const { owner_->go_on(); }
@@ -58,7 +58,7 @@ TEST_P(StoppedStoreTest, hearsOfAllThatWasLetGoMeanwhile) {
     constexpr unsigned holds = 700;
     constexpr unsigned more = 500;
     start(holds);
-    StoreConnection const maker = connect();
+    Store const maker = connect();
     SealedBuffers there = maker.sealed_buffers();
     std::vector<Buffer> held;
     for (unsigned i = 0; i < holds; ++i) {
@@ -88,8 +88,8 @@ TEST_P(StoppedStoreTest, buffersThatGoLaterTakeAlongWhatFoundNoRoom) {
     if (shows_memory_once()) GTEST_SKIP() << "so many memories of a driver's take long";
     constexpr std::size_t last = 30;
     start(700);
-    StoreConnection const other = connect();
-    StoreConnection const client = connect();
+    Store const other = connect();
+    Store const client = connect();
     std::vector<Buffer> held;
     for (unsigned i = 0; i < 700; ++i) held.push_back(client.get(put(other, std::byte{1}, 1)));
     stop();
@@ -110,7 +110,7 @@ TEST_P(StoppedStoreTest, buffersThatGoLaterTakeAlongWhatFoundNoRoom) {
 TEST_P(StoppedStoreTest, memoryOfAnAnswerThatWasGivenUpIsShownAgain) {
     start();
     std::uint64_t const id = put(connect(), std::byte{7});
-    StoreConnection const client = connect({.timeout = 100ms});
+    Store const client = connect({.timeout = 100ms});
     stop();
     for (unsigned i = 0; i < 2; ++i) {
         CARILLON_EXPECT_ERROR((void)client.get(id), TimeoutError, "not answered");
@@ -134,7 +134,7 @@ TEST_P(StoppedStoreTest, memoryOfAnAnswerThatWasGivenUpIsShownAgain) {
 // reads the first before the second.
 TEST_P(StoppedStoreTest, memoryThatIsForgottenAsItsNextBufferComesIsShownAgain) {
     start();
-    StoreConnection const maker = connect();
+    Store const maker = connect();
     SealedBuffers there = connect({.kept_bytes = some_bytes * 3 / 2}).sealed_buffers();
     std::uint64_t const before = put(maker, std::byte{1});
     std::optional<Buffer> first = there.next(patience);
@@ -170,8 +170,8 @@ TEST_P(StoppedStoreTest, memoryThatIsForgottenAsItsNextBufferComesIsShownAgain) 
 // for neither. 3. P goes on: it answers, and hears of what was let go.
 TEST_P(StoppedStoreTest, buffersAreLetGoWhileAnotherThreadWaitsForAnAnswer) {
     start();
-    StoreConnection const other = connect();
-    StoreConnection const client = connect();
+    Store const other = connect();
+    Store const client = connect();
     std::optional<Buffer> held = client.get(put(client, std::byte{1}));
     std::optional<MutableBuffer> open = client.create("open", some_bytes);
     stop();
@@ -194,7 +194,7 @@ TEST_P(StoppedStoreTest, buffersAreLetGoWhileAnotherThreadWaitsForAnAnswer) {
 // either. 3. P goes on: nobody holds what C has not taken.
 TEST_P(StoppedStoreTest, sealedBuffersEndWithoutAnAnswer) {
     start();
-    StoreConnection const maker = connect();
+    Store const maker = connect();
     std::optional<SealedBuffers> there = connect().sealed_buffers();
     for (unsigned i = 0; i < 2; ++i) (void)put(maker, std::byte{1});
     auto const held = there->next(patience);
@@ -223,8 +223,8 @@ TEST_P(StoppedStoreTest, sealedBuffersEndWithoutAnAnswer) {
 // 3. P goes on, and seals it, or cannot since C writes it. 4. C finds out.
 TEST_P(StoppedStoreTest, bufferThatMayBeSealedIsNotWritten) {
     start();
-    StoreConnection const other = connect();
-    StoreConnection const client = connect({.timeout = 100ms});
+    Store const other = connect();
+    Store const client = connect({.timeout = 100ms});
     MutableBuffer made = client.create("late", some_bytes);
     made.write(std::vector(some_bytes, std::byte{1}));
     stop();
@@ -267,7 +267,7 @@ TEST_P(StoppedStoreTest, bufferThatMayBeSealedIsNotWritten) {
 
 TEST_P(StoppedStoreTest, bufferWhoseSealIsRefusedIsWritten) {
     start();
-    StoreConnection const client = connect();
+    Store const client = connect();
     MutableBuffer made = client.create("gone", some_bytes);
     connect().remove("gone");
     CARILLON_EXPECT_ERROR((void)made.seal(), RefusedError, "no buffer");

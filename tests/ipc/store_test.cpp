@@ -58,18 +58,17 @@ class StoreOnDeviceTest : public DeviceTest {
    protected:
     void SetUp() override {
         DeviceTest::SetUp();
-        if (!IsSkipped())
-            store_.emplace(device(), BufferStoreOptions{.bytes = std::size_t{64} << 20});
+        if (!IsSkipped()) store_.emplace(device(), StoreOptions{.bytes = std::size_t{64} << 20});
     }
-    [[nodiscard]] BufferStore& store() { return *store_; }
+    [[nodiscard]] Store& store() { return *store_; }
     [[nodiscard]] std::string path() const { return path_.get(); }
-    [[nodiscard]] StoreConnection connect() const {
-        return StoreConnection(path(), {.timeout = patience, .device = device()});
+    [[nodiscard]] Store connect() const {
+        return Store(path(), {.timeout = patience, .device = device()});
     }
 
    private:
     SocketPath path_;
-    std::optional<BufferStore> store_;
+    std::optional<Store> store_;
 };
 CARILLON_ON_EVERY_DEVICE(StoreOnDeviceTest);
 
@@ -116,7 +115,7 @@ TEST_P(StoreOnDeviceTest, whatIsNotSealedGoesWithItsMaker) {
 
 TEST_P(StoreOnDeviceTest, bothEndsInOneProcessAndPointersOfTheDevice) {
     Server const server = store().serve(path());
-    StoreConnection const connection = connect();
+    Store const connection = connect();
     for (unsigned i = 0; i < 5; ++i) {
         MutableBuffer made = connection.create("same", 4096 + i);
         EXPECT_NE(made.device_ptr(), nullptr);
@@ -143,8 +142,8 @@ TEST_P(StoreOnDeviceTest, bothEndsInOneProcessAndPointersOfTheDevice) {
 
 TEST_P(StoreOnDeviceTest, twoHundredBuffersLeaveNothing) {
     Server const server = store().serve(path());
-    StoreConnection const maker = connect();
-    StoreConnection const reader = connect();
+    Store const maker = connect();
+    Store const reader = connect();
     auto const cycle = [&](unsigned i) {
         MutableBuffer made = maker.create("cycle", 200'000 + 10'000 * (i % 3));
         made.write(pattern(1000, i), 100'000);
@@ -170,10 +169,10 @@ TEST_P(StoreOnDeviceTest, twoHundredBuffersLeaveNothing) {
 
 class StoreTest : public testing::Test {
    protected:
-    [[nodiscard]] static BufferStoreOptions options() {
+    [[nodiscard]] static StoreOptions options() {
         return {.bytes = std::size_t{1} << 20, .buffers = 8};
     }
-    [[nodiscard]] BufferStore& store() { return *store_; }
+    [[nodiscard]] Store& store() { return *store_; }
     [[nodiscard]] std::string path() const { return path_.get(); }
     [[nodiscard]] SocketPath const& socket() const { return path_; }
     [[nodiscard]] Server serve(ServeOptions const& options = {}) {
@@ -181,9 +180,7 @@ class StoreTest : public testing::Test {
         if (!quiet.log) quiet.log = [](std::string const& /*line*/) {};
         return store().serve(path(), quiet);
     }
-    [[nodiscard]] StoreConnection connect() const {
-        return StoreConnection(path(), {.timeout = patience});
-    }
+    [[nodiscard]] Store connect() const { return Store(path(), {.timeout = patience}); }
     void end_store() { store_.reset(); }
     [[nodiscard]] Buffer sealed(std::string const& name, std::size_t size = 100) {
         return store().create(name, size).seal();
@@ -192,12 +189,12 @@ class StoreTest : public testing::Test {
    private:
     SocketPath path_;
     Device device_ = Device::open("emulated");
-    std::optional<BufferStore> store_{std::in_place, device_, options()};
+    std::optional<Store> store_{std::in_place, device_, options()};
 };
 
 TEST_F(StoreTest, namesAreFreeOnceTheirBufferIsRemovedAndItsBytesStay) {
     Server const server = serve();
-    StoreConnection const client = connect();
+    Store const client = connect();
     MutableBuffer first = client.create("a", 100);
     first.write(pattern(100, 1));
     Buffer const held = first.seal();
@@ -219,7 +216,7 @@ TEST_F(StoreTest, namesAreFreeOnceTheirBufferIsRemovedAndItsBytesStay) {
 
 TEST_F(StoreTest, listTellsOfEachBuffer) {
     Server const server = serve();
-    StoreConnection const client = connect();
+    Store const client = connect();
     Buffer const first = sealed("first", 200'000);
     MutableBuffer const second = client.create("", 5);
     Buffer const again = client.get("first");
@@ -241,7 +238,7 @@ TEST_F(StoreTest, listTellsOfEachBuffer) {
 // The system sees to it: no mapping can be written, and none can be made that could.
 TEST_F(StoreTest, nobodyWritesASealedBuffer) {
     Server const server = serve();
-    StoreConnection const client = connect();
+    Store const client = connect();
     MutableBuffer made = client.create("a", 100);
     auto const before = made.mutable_data();
     made.write(pattern(100, 1));
@@ -297,7 +294,7 @@ TEST_F(StoreTest, whatAProcessCanStillWriteIsNotSealed) {
 
 TEST_F(StoreTest, fullStoreSaysSoAndHasRoomAgain) {
     Server const server = serve();
-    StoreConnection const client = connect();
+    Store const client = connect();
     {
         MutableBuffer const large = client.create("", 700'000);
         EXPECT_EQ(refusal_of([&] { return client.create("", 700'000); }), RefusalReason::full);
@@ -314,12 +311,12 @@ TEST_F(StoreTest, fullStoreSaysSoAndHasRoomAgain) {
 
 TEST_F(StoreTest, usersAndConnectionsHaveLimits) {
     Device const device = Device::open("emulated");
-    BufferStore const small(device, {.bytes_per_user = std::size_t{1} << 17});
+    Store const small(device, {.bytes_per_user = std::size_t{1} << 17});
     SocketPath const path;
     Server const server = small.serve(
         path.get(), {.connections = 1, .buffers_per_connection = 1, .log = [](auto&) {}});
-    StoreConnection const client(path.get(), {.timeout = patience});
-    CARILLON_EXPECT_ERROR(StoreConnection(path.get(), {.timeout = patience}), RefusedError,
+    Store const client(path.get(), {.timeout = patience});
+    CARILLON_EXPECT_ERROR(Store(path.get(), {.timeout = patience}), RefusedError,
                           "1 connections already");
     EXPECT_EQ(refusal_of([&] { return client.create("", 1 << 18); }), RefusalReason::full);
     MutableBuffer const one = client.create("", 1);
@@ -328,7 +325,7 @@ TEST_F(StoreTest, usersAndConnectionsHaveLimits) {
 
 TEST_F(StoreTest, badInput) {
     Server const server = serve();
-    StoreConnection const client = connect();
+    Store const client = connect();
     CARILLON_EXPECT_ERROR((void)client.create("", 0), UsageError, "0 bytes");
     CARILLON_EXPECT_ERROR((void)client.create(std::string(64, 'x'), 1), UsageError,
                           "64 characters");
@@ -336,18 +333,21 @@ TEST_F(StoreTest, badInput) {
     CARILLON_EXPECT_ERROR((void)client.get(""), UsageError, "1 to 63");
     CARILLON_EXPECT_ERROR((void)client.get(0), UsageError, "number 0");
     for (std::size_t const bytes : {(std::size_t{1} << 40) + 1, SIZE_MAX}) {
-        CARILLON_EXPECT_ERROR((void)store().create("", bytes), OutOfMemoryError,
-                              "BufferStore::create: ");
-        CARILLON_EXPECT_ERROR((void)client.create("", bytes), OutOfMemoryError,
-                              "StoreConnection::create: ");
+        CARILLON_EXPECT_ERROR((void)store().create("", bytes), OutOfMemoryError, "Store::create: ");
+        CARILLON_EXPECT_ERROR((void)client.create("", bytes), OutOfMemoryError, "Store::create: ");
     }
     CARILLON_EXPECT_ERROR((void)serve(), UsageError, "taken");
     CARILLON_EXPECT_ERROR((void)serve({.name = ""}), UsageError, "0 characters");
     CARILLON_EXPECT_ERROR((void)serve({.mode = 01777}), UsageError, "1777");
     CARILLON_EXPECT_ERROR((void)serve({.connections = 0}), UsageError, "ever connect");
-    CARILLON_EXPECT_ERROR(BufferStore(Device::open("emulated"), {.bytes = 0}), UsageError, "room");
-    CARILLON_EXPECT_ERROR(StoreConnection("/nowhere/store.sock"), SystemError, "no such socket");
-    CARILLON_EXPECT_ERROR(StoreConnection(path(), {.timeout = 0ns}), UsageError, "over already");
+    CARILLON_EXPECT_ERROR(Store(Device::open("emulated"), {.bytes = 0}), UsageError, "room");
+    CARILLON_EXPECT_ERROR(Store("/nowhere/store.sock"), SystemError, "no such socket");
+    CARILLON_EXPECT_ERROR(Store(path(), {.timeout = 0ns}), UsageError, "over already");
+    CARILLON_EXPECT_ERROR((void)client.serve(path() + "2"), UsageError,
+                          "Store::serve: the store is another process's");
+    CARILLON_EXPECT_ERROR((void)client.sealed_doorbell(), UsageError, "another process's");
+    CARILLON_EXPECT_ERROR((void)store().owner(), UsageError,
+                          "Store::owner: the store is this process's own");
     MutableBuffer buffer = client.create("a", 10);
     CARILLON_EXPECT_ERROR(buffer.write(pattern(11, 0)), UsageError, "");
     CARILLON_EXPECT_ERROR(buffer.write(pattern(1, 0), 10), UsageError, "");
@@ -365,7 +365,7 @@ TEST_F(StoreTest, badInput) {
 // 1. Nonsense comes, and messages of another version. 2. Other clients notice nothing.
 TEST_F(StoreTest, strangersAreToldAndDropped) {
     Server const server = serve();
-    StoreConnection const other = connect();
+    Store const other = connect();
     auto const says = [&](std::vector<std::byte> const& bytes) {
         detail::UnixSocket const stranger = detail::connect_unix("test", path(), patience);
         EXPECT_TRUE(stranger.send("test", bytes));
@@ -439,7 +439,7 @@ TEST_F(StoreTest, storeHasALineWhereAClientCannotMap) {
 // What is not theirs they neither seal, nor give back; what is nobody's they may name all day.
 TEST_F(StoreTest, clientsCannotTouchEachOthersBuffers) {
     Server const server = serve();
-    StoreConnection const client = connect();
+    Store const client = connect();
     MutableBuffer mine = client.create("mine", 100);
     detail::UnixSocket const stranger = detail::connect_unix("test", path(), patience);
     std::uint32_t id = 0;
@@ -512,7 +512,7 @@ TEST_F(StoreTest, storeHasALineForEachWhomItRefusesAndMayBeAskedMeanwhile) {
         lines.push_back(line);
     }}));
     {
-        StoreConnection const client(path(), {.name = "a reader", .timeout = patience});
+        Store const client(path(), {.name = "a reader", .timeout = patience});
         MutableBuffer const open = client.create("open", 1);
         EXPECT_EQ(refusal_of([&] { return client.get("none"); }), RefusalReason::unknown_object);
         EXPECT_EQ(refusal_of([&] { return client.get("open"); }), RefusalReason::not_sealed);
@@ -538,7 +538,7 @@ TEST_F(StoreTest, storeHasALineForEachWhomItRefusesAndMayBeAskedMeanwhile) {
 
 TEST_F(StoreTest, sealingIsTold) {
     Server const server = serve();
-    StoreConnection const client = connect();
+    Store const client = connect();
     (void)sealed("before");
     SealedEvents here = store().sealed_events();
     SealedEvents there = client.sealed_events();
@@ -596,7 +596,7 @@ TEST_F(StoreTest, kernelHearsADoorbell) {
 
 TEST_F(StoreTest, storeThatGoesIsNoticedAndBuffersStay) {
     Server const server = serve();
-    StoreConnection const client = connect();
+    Store const client = connect();
     MutableBuffer made = client.create("a", 100);
     made.write(pattern(100, 4));
     Buffer const held = made.seal();
@@ -627,7 +627,7 @@ TEST_F(StoreTest, storesProcessThatIsKilled) {
     SocketPath const path;
     Process first({"store-own", path.get()});
     ASSERT_EQ(first.line(), "serving");
-    StoreConnection const client(path.get(), {.timeout = patience});
+    Store const client(path.get(), {.timeout = patience});
     MutableBuffer made = client.create("a", 100);
     made.write(pattern(100, 6));
     Buffer const held = made.seal();
@@ -636,7 +636,7 @@ TEST_F(StoreTest, storesProcessThatIsKilled) {
     EXPECT_EQ(bytes_of(held), pattern(100, 6));
     Process second({"store-own", path.get()});
     ASSERT_EQ(second.line(), "serving");
-    StoreConnection const again(path.get(), {.timeout = patience});
+    Store const again(path.get(), {.timeout = patience});
     EXPECT_NE(again.owner().instance, client.owner().instance);
     EXPECT_TRUE(again.list().empty());
 }
@@ -647,7 +647,7 @@ TEST_F(StoreTest, whatAStoreDoesNotReadForAWhileIsSaidLater) {
     SocketPath const path;
     Process owner({"store-own", path.get()});
     ASSERT_EQ(owner.line(), "serving");
-    StoreConnection const client(path.get(), {.timeout = patience});
+    Store const client(path.get(), {.timeout = patience});
     std::uint64_t const id = client.create("a", 100).seal().id();
     std::vector<Buffer> held;
     for (unsigned i = 0; i < 1000; ++i) held.push_back(client.get(id));
@@ -661,7 +661,7 @@ TEST_F(StoreTest, whatAStoreDoesNotReadForAWhileIsSaidLater) {
 
 TEST_F(StoreTest, mirrorsCopyAndWriteBack) {
     Server const server = serve();
-    StoreConnection const client = connect();
+    Store const client = connect();
     MutableBuffer made = client.create("a", 100);
     {
         HostMirror mirror(made, {.read = false});
@@ -681,7 +681,7 @@ TEST_F(StoreTest, mirrorsCopyAndWriteBack) {
 
 TEST_F(StoreTest, bufferIsNotSealedBeforeItsMirrorHasWrittenBack) {
     Server const server = serve();
-    StoreConnection const client = connect();
+    Store const client = connect();
     MutableBuffer made = client.create("a", 100);
     HostMirror mirror(made);
     HostMirror another(made);
@@ -697,7 +697,7 @@ TEST_F(StoreTest, bufferIsNotSealedBeforeItsMirrorHasWrittenBack) {
 // Catches a mirror that keeps the place of a buffer's object.
 TEST_F(StoreTest, mirrorWritesToABufferThatWasMovedAndToNoneThatHasGone) {
     Server const server = serve();
-    StoreConnection const client = connect();
+    Store const client = connect();
     auto made = std::make_unique<MutableBuffer>(client.create("a", 100));
     HostMirror mirror(*made, {.read = false});
     std::ranges::copy(pattern(100, 8), mirror.data().begin());
@@ -713,7 +713,7 @@ TEST_F(StoreTest, mirrorWritesToABufferThatWasMovedAndToNoneThatHasGone) {
 
 TEST_F(StoreTest, threadsOfOneConnectionAtOnce) {
     Server const server = serve();
-    StoreConnection const client = connect();
+    Store const client = connect();
     std::vector<std::jthread> threads;
     for (unsigned t = 0; t < 3; ++t) {
         threads.emplace_back([&, t] {
@@ -735,7 +735,7 @@ TEST_F(StoreTest, threadsOfOneConnectionAtOnce) {
 // afterwards.
 TEST_F(StoreTest, whatIsLetGoBesideOtherThreadsQuestionsIsHeard) {
     Server const server = serve();
-    StoreConnection const client = connect();
+    Store const client = connect();
     std::uint64_t const id = client.create("a", 100).seal().id();
     for (unsigned round = 0; round < 20; ++round) {
         std::vector<std::jthread> threads;
@@ -751,7 +751,7 @@ TEST_F(StoreTest, whatIsLetGoBesideOtherThreadsQuestionsIsHeard) {
 
 TEST_F(StoreTest, childThatIsForkedMayUseNothingAndTheParentGoesOn) {
     Server const server = serve();
-    StoreConnection const client = connect();
+    Store const client = connect();
     MutableBuffer made = client.create("a", 10);
     Buffer const buffer = sealed("b");
     EXPECT_EQ(in_child([&] {

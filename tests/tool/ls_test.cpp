@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <carillon/buffer_store.hpp>
 #include <carillon/connection.hpp>
 #include <carillon/kernel.hpp>
 #include <carillon/shared_objects.hpp>
+#include <carillon/store.hpp>
 #include <chrono>
 #include <string>
 
@@ -104,7 +104,7 @@ TEST_F(LsTest, pathWhereNobodyServesIsAnErrorOfThatPath) {
 TEST(LsStoreTest, storeIsListedWithItsBuffers) {
     test::TemporaryDirectory const folder;
     auto const path = (folder.path() / "prices.sock").string();
-    BufferStore const store(Device::open("emulated"), {.bytes = 1U << 20U});
+    Store const store(Device::open("emulated"), {.bytes = 1U << 20U});
     Server const server = store.serve(path, {.name = "prices"});
     Buffer const sealed = store.create("table", 100).seal();
     MutableBuffer const open = store.create("", 70'000);

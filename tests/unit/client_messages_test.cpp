@@ -134,7 +134,12 @@ TEST(ClientMessagesTest, everyKindComesAsItWasSent) {
                            {16, 15, 14, 13, 12, 11},
                            22,
                            23,
-                           true});
+                           true,
+                           true,
+                           4,
+                           3,
+                           262144,
+                           1U << 20U});
     expect_round_trip(Seen{});
     expect_round_trip(Ended{7, "it runs backwards"});
     Attached without_host = an_attached();
@@ -188,7 +193,7 @@ TEST(ClientMessagesTest, layoutIsAsItIsWritten) {
     EXPECT_EQ(encode(1, Drained{1}).size(), header + 4);
     EXPECT_EQ(encode(1, Ended{1, ""}).size(), header + 4 + 256);
     EXPECT_EQ(encode(1, Look{1, 1}).size(), header + 8);
-    EXPECT_EQ(encode(1, Seen{}).size(), header + 4 + name + 1 + 6 + name + 16 + 2 * 44 + 17);
+    EXPECT_EQ(encode(1, Seen{}).size(), header + 4 + name + 1 + 6 + name + 16 + 2 * 44 + 17 + 33);
 }
 
 TEST(ClientMessagesTest, magicOfAnotherProtocolIsRefused) {

@@ -50,7 +50,7 @@ TEST(FileSizeTest, sharedMemoryOfAKernelIsRefused) {
 
 TEST(FileSizeTest, sharedMemoryOfABufferIsRefused) {
     EXPECT_EQ(is_refused([] {
-                  BufferStore const store(Device::open("emulated"));
+                  Store const store(Device::open("emulated"));
                   (void)store.create("large", 1U << 20U);
               }),
               0);

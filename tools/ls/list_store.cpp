@@ -8,8 +8,7 @@ namespace carillon::tool {
 ListedStore list_store(std::string const& path, std::chrono::nanoseconds timeout,
                        std::optional<std::uint32_t> user) {
     try {
-        StoreConnection const store(
-            path, {.name = "carillon ls", .timeout = timeout, .owner_user = user});
+        Store const store(path, {.name = "carillon ls", .timeout = timeout, .owner_user = user});
         return {path, {}, store.owner(), store.list()};
     } catch (Error const& error) {
         return {path, error.what()};

@@ -2,7 +2,7 @@
 // `carillon ls --store`: the buffers of a store.
 #pragma once
 
-#include <carillon/buffer_store.hpp>
+#include <carillon/store.hpp>
 #include <chrono>
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -20,7 +20,7 @@ struct ListedStore {
     std::vector<BufferInfo> buffers{};
 };
 
-// `timeout`: as StoreConnectOptions::timeout. `user`: as StoreConnectOptions::owner_user.
+// `timeout`: as ConnectOptions::timeout. `user`: as ConnectOptions::owner_user.
 [[nodiscard]] ListedStore list_store(std::string const& path, std::chrono::nanoseconds timeout,
                                      std::optional<std::uint32_t> user = {});
 

@@ -246,7 +246,6 @@ void server_that_opens_again() {
 // Room for two buffers exactly.
 constexpr std::size_t half_a_store = 65536;
 
-template <class Store>
 void put_and_get(Store const& store) {
     MutableBuffer made = store.create("a buffer whose name is no short string", half_a_store);
     made.write(std::vector(half_a_store, std::byte{7}));
@@ -259,7 +258,7 @@ void put_and_get(Store const& store) {
 }
 
 // Whatever has failed it has nothing left of it, and room for as much as before.
-void require_empty(BufferStore const& store) {
+void require_empty(Store const& store) {
     for (BufferInfo const& each : store.list()) store.remove(each.id);
     MutableBuffer const first = store.create("a buffer whose name is no short string", 1);
     MutableBuffer const second = store.create("", half_a_store);
@@ -274,7 +273,7 @@ void require_empty(BufferStore const& store) {
 }
 
 void own_store() {
-    BufferStore const store(emulated(), {.bytes = 2 * half_a_store});
+    Store const store(emulated(), {.bytes = 2 * half_a_store});
     std::exception_ptr failed;
     try {
         put_and_get(store);
@@ -289,11 +288,11 @@ void own_store() {
 void store_and_client() {
     OwnFolder const folder;
     auto const path = std::filesystem::path(folder.path()) / "store.sock";
-    BufferStore const store(emulated(), {.bytes = 2 * half_a_store});
+    Store const store(emulated(), {.bytes = 2 * half_a_store});
     std::exception_ptr failed;
     try {
         Server const server = store.serve(path, {.log = [](std::string const&) {}});
-        StoreConnection const client(path, {.timeout = 2s});
+        Store const client(path, {.timeout = 2s});
         SealedBuffers waits = client.sealed_buffers();
         put_and_get(client);
         // What was removed before it could be told of is counted with the next one that comes.
