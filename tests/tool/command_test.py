@@ -37,9 +37,6 @@ class CommandTest(ProgramTest):
         self.assertEqual(result.returncode, 1)
         self.assertIn("/nonexistent/kernel.sock: ", result.stdout)
         self.assertIn("1 of 1 have not answered", result.stderr)
-        result = run("ls", "--store", "/nonexistent/store.sock")
-        self.assertEqual(result.returncode, 1)
-        self.assertIn("/nonexistent/store.sock: ", result.stdout)
         self.assert_fails(run("ls"), 2, "paths is required")
 
     def test_rtt_reports_every_measure_and_says_that_it_is_emulated(self):

@@ -11,7 +11,6 @@
 #include <chrono>
 #include <string>
 
-#include "ls/list_store.hpp"
 #include "support/temporary_directory.hpp"
 
 namespace carillon::tool {
@@ -101,41 +100,31 @@ TEST_F(LsTest, pathWhereNobodyServesIsAnErrorOfThatPath) {
     EXPECT_EQ(to_json(listed)["error"], listed.error);
 }
 
-TEST(LsStoreTest, storeIsListedWithItsBuffers) {
-    test::TemporaryDirectory const folder;
-    auto const path = (folder.path() / "prices.sock").string();
+TEST_F(LsTest, storeIsListedWithItsBuffers) {
     Store const store(Device::open("emulated"), {.bytes = 1U << 20U});
-    Server const server = store.serve(path, {.name = "prices"});
+    Server server = kernel_.serve(path(), {.name = "prices"});
+    server.add(store);
     Buffer const sealed = store.create("table", 100).seal();
     MutableBuffer const open = store.create("", 70'000);
-    ListedStore const listed = list_store(path, 10s);
+    ListedOwner const listed = list();
     EXPECT_EQ(listed.error, "");
-    EXPECT_EQ(listed.owner.name, "prices");
+    EXPECT_EQ(listed.status.objects.size(), 1U);
     ASSERT_EQ(listed.buffers.size(), 2U);
     EXPECT_EQ(listed.buffers[0].id, sealed.id());
     EXPECT_EQ(listed.buffers[1].id, open.id());
 
     std::string const text = to_text(listed);
-    EXPECT_NE(text.find("prices.sock: prices, process " + std::to_string(::getpid()) + " of user " +
-                        std::to_string(::geteuid()) + ", 2 buffers in "),
+    EXPECT_NE(text.find("  store: 2 buffers, 1 sealed, in 139264 of 1048576 bytes of memory\n"),
               std::string::npos)
         << text;
     EXPECT_NE(text.find("table"), std::string::npos) << text;
     EXPECT_NE(text.find(" 70000 mutable "), std::string::npos) << text;
-    nlohmann::json const json = to_json(listed);
-    EXPECT_EQ(json["name"], "prices");
-    EXPECT_EQ(json["buffers"][0]["name"], "table");
-    EXPECT_EQ(json["buffers"][0]["sealed"], true);
-    EXPECT_EQ(json["buffers"][1]["bytes"], 70'000);
-    EXPECT_EQ(json["buffers"][1]["sealed"], false);
-}
-
-TEST(LsStoreTest, pathAtWhichNoStoreIsSaysWhy) {
-    test::TemporaryDirectory const folder;
-    ListedStore const listed = list_store((folder.path() / "none.sock").string(), 10s);
-    EXPECT_NE(to_text(listed).find("none.sock: "), std::string::npos);
-    EXPECT_NE(to_json(listed)["error"].get<std::string>().find("no such socket"),
-              std::string::npos);
+    nlohmann::json const json = to_json(listed)["store"];
+    EXPECT_EQ(json["buffers"], 2);
+    EXPECT_EQ(json["list"][0]["name"], "table");
+    EXPECT_EQ(json["list"][0]["sealed"], true);
+    EXPECT_EQ(json["list"][1]["bytes"], 70'000);
+    EXPECT_EQ(json["list"][1]["sealed"], false);
 }
 
 }  // namespace

@@ -29,10 +29,10 @@ void expect_line(std::string const& text, std::string const& line) {
 
 TEST(MetricsTest, everyCounterIsTheSumOfTheClientAndOfThoseBefore) {
     std::string const text = to_metrics({metrics_report()});
-    std::string const block = R"(path="/run/a.sock",kernel="quotes",block="0")";
+    std::string const block = R"(path="/run/a.sock",object="quotes",block="0")";
     expect_line(text, R"(carillon_up{path="/run/a.sock"} 1)");
     expect_line(text, R"(carillon_owner_info{path="/run/a.sock",name="desk",process="17"} 1)");
-    expect_line(text, R"(carillon_kernel_info{path="/run/a.sock",kernel="quotes",)"
+    expect_line(text, R"(carillon_object_info{path="/run/a.sock",object="quotes",kind="kernel",)"
                       R"(state="running",emulated="true"} 1)");
     expect_line(text, "carillon_requests_submitted_total{" + block + "} 105");
     expect_line(text, "carillon_requests_answered_total{" + block + "} 104");
@@ -47,11 +47,30 @@ TEST(MetricsTest, everyCounterIsTheSumOfTheClientAndOfThoseBefore) {
     expect_line(text, "carillon_block_lent{" + block + "} 1");
 }
 
+TEST(MetricsTest, objectsHaveNoHeartbeatAndStoresHaveTheirBuffers) {
+    OwnerReport report = metrics_report();
+    WatchedBlock ring{"ticks", ObjectKind::ring_to_host};
+    ring.served.counters.submitted = 3;
+    report.blocks = {ring};
+    report.store = {5, 4, 300, 1000};
+    std::string const text = to_metrics({report});
+    expect_line(text, R"(carillon_object_info{path="/run/a.sock",object="ticks",)"
+                      R"(kind="ring to the host",state="running",emulated="false"} 1)");
+    expect_line(text,
+                "carillon_requests_submitted_total"
+                R"({path="/run/a.sock",object="ticks",block="0"} 3)");
+    EXPECT_EQ(text.find("carillon_block_heartbeats_total{"), std::string::npos) << text;
+    expect_line(text, R"(carillon_store_buffers{path="/run/a.sock"} 5)");
+    expect_line(text, R"(carillon_store_sealed_buffers{path="/run/a.sock"} 4)");
+    expect_line(text, R"(carillon_store_bytes{path="/run/a.sock"} 300)");
+    expect_line(text, R"(carillon_store_bytes_limit{path="/run/a.sock"} 1000)");
+}
+
 TEST(MetricsTest, ownerThatHasGoneIsNotUp) {
     std::string const text = to_metrics({{"/run/gone.sock", "nobody"}, metrics_report()});
     expect_line(text, R"(carillon_up{path="/run/gone.sock"} 0)");
     expect_line(text, R"(carillon_up{path="/run/a.sock"} 1)");
-    EXPECT_EQ(text.find("gone.sock\",kernel"), std::string::npos);
+    EXPECT_EQ(text.find("gone.sock\",object"), std::string::npos);
 }
 
 TEST(MetricsTest, blockWithoutAClientHasItsSumsAlone) {
@@ -59,7 +78,7 @@ TEST(MetricsTest, blockWithoutAClientHasItsSumsAlone) {
     report.blocks[0].served.client.clear();
     report.blocks[0].served.counters = {};
     std::string const text = to_metrics({report});
-    expect_line(text, R"(carillon_block_lent{path="/run/a.sock",kernel="quotes",block="0"} 0)");
+    expect_line(text, R"(carillon_block_lent{path="/run/a.sock",object="quotes",block="0"} 0)");
 }
 
 // Catches a scraper that is filled by clients which come again and again, as another each time.

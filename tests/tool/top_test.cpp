@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <carillon/kernel.hpp>
+#include <carillon/shared_objects.hpp>
+#include <carillon/store.hpp>
 #include <chrono>
 #include <optional>
 #include <string>
@@ -97,6 +99,31 @@ TEST_F(WatchedOwnersTest, ownersAreShownBesideOneThatIsNotThere) {
     EXPECT_EQ(json["owners"][1]["blocks"][0]["client"], "a feed");
     EXPECT_EQ(json["owners"][1]["blocks"][0]["process"], ::getpid());
     EXPECT_FALSE(json["owners"][1]["blocks"][1].contains("client"));
+}
+
+TEST_F(WatchedOwnersTest, objectsAndTheStoreAreShownBesideKernels) {
+    Kernel const served = kernel();
+    Server server = served.serve(path("a"), {.name = "thrice"});
+    SharedRing<int, Direction::to_device> const ring(Device::open("emulated"), {.capacity = 4});
+    server.share("ticks", ring);
+    Store const store(Device::open("emulated"), {.bytes = 1U << 20U});
+    server.add(store);
+    Buffer const sealed = store.create("table", 100).seal();
+    auto ticks = Connection(path("a")).ring<int, Direction::to_device>("ticks");
+    ASSERT_TRUE(ticks.try_push(1));
+    WatchedOwners owners({path("a")}, "test", 10s);
+    std::vector<OwnerReport> const now = owners.ask();
+    ASSERT_EQ(now.at(0).blocks.size(), 3U) << now[0].error;
+    EXPECT_EQ(now[0].blocks[2].kind, ObjectKind::ring_to_device);
+    EXPECT_EQ(now[0].blocks[2].served.counters.submitted, 1U);
+    std::string const text = to_text({}, now);
+    EXPECT_NE(text.find("  ticks "), std::string::npos) << text;
+    EXPECT_NE(text.find("  store: 1 buffers, 1 sealed, in 65536 of 1048576 bytes of memory\n"),
+              std::string::npos)
+        << text;
+    nlohmann::json const json = to_json({}, now);
+    EXPECT_EQ(json["owners"][0]["blocks"][2]["kind"], "ring to the device");
+    EXPECT_EQ(json["owners"][0]["store"]["sealed"], 1);
 }
 
 TEST_F(WatchedOwnersTest, ownerThatIsStartedAgainIsAskedAnew) {

@@ -422,7 +422,7 @@ class MetricsTest(SocketTest):
         self.assertEqual(up[there], 1)
         counted = {name: dict(labels) for name, labels in found if name.endswith("_total")}
         self.assertEqual(counted["carillon_requests_submitted_total"],
-                         {"path": there, "kernel": "desk", "block": "0"})
+                         {"path": there, "object": "desk", "block": "0"})
 
     def test_metrics_are_served_by_http(self):
         with subprocess.Popen([CARILLON, "metrics", self.path, "--listen", "127.0.0.1:0"],

@@ -15,7 +15,9 @@ ListedOwner list_owner(std::string const& path, std::chrono::nanoseconds timeout
     try {
         Connection const connection(
             path, {.name = "carillon ls", .timeout = timeout, .owner_user = user});
-        return {path, {}, connection.owner(), connection.status()};
+        ListedOwner listed{path, {}, connection.owner(), connection.status()};
+        if (listed.status.store) listed.buffers = connection.store().list();
+        return listed;
     } catch (Error const& error) {
         return {path, error.what()};
     }
@@ -50,6 +52,37 @@ std::string to_text(ServedObject const& object) {
     return text;
 }
 
+std::string to_text(StoreStatus const& store, std::vector<BufferInfo> const& buffers) {
+    std::string text = tool::to_text(store);
+    if (buffers.empty()) return text;
+    constexpr char const* row = "    {:>6}  {:<32} {:>14} {:<7} {:<6} {:>7} {:>10} {:>10}\n";
+    text +=
+        fmt::format(row, "number", "name", "bytes", "is", "memory", "holders", "made by", "user");
+    for (BufferInfo const& each : buffers) {
+        text += fmt::format(row, each.id, each.name, each.size, each.sealed ? "sealed" : "mutable",
+                            each.host_memory ? "host" : "device", each.holders, each.process,
+                            each.user);
+    }
+    return text;
+}
+
+nlohmann::json to_json(StoreStatus const& store, std::vector<BufferInfo> const& listed) {
+    nlohmann::json json = tool::to_json(store);
+    nlohmann::json& buffers = json["list"] = nlohmann::json::array();
+    for (BufferInfo const& each : listed) {
+        buffers.push_back({{"id", each.id},
+                           {"name", each.name},
+                           {"bytes", each.size},
+                           {"memory_bytes", each.memory},
+                           {"sealed", each.sealed},
+                           {"host_memory", each.host_memory},
+                           {"holders", each.holders},
+                           {"process", each.process},
+                           {"user", each.user}});
+    }
+    return json;
+}
+
 nlohmann::json to_json(ServedObject const& object) {
     nlohmann::json blocks = nlohmann::json::array();
     for (ServedBlock const& block : object.blocks) {
@@ -79,6 +112,7 @@ std::string to_text(ListedOwner const& listed) {
     std::string text = fmt::format("{}: {}, process {} of user {}\n", listed.path,
                                    listed.owner.name, listed.owner.process, listed.owner.user);
     for (ServedObject const& object : listed.status.objects) text += to_text(object);
+    if (listed.status.store) text += to_text(*listed.status.store, listed.buffers);
     return text;
 }
 
@@ -86,12 +120,14 @@ nlohmann::json to_json(ListedOwner const& listed) {
     if (!listed.error.empty()) return {{"path", listed.path}, {"error", listed.error}};
     nlohmann::json objects = nlohmann::json::array();
     for (ServedObject const& object : listed.status.objects) objects.push_back(to_json(object));
-    return {{"path", listed.path},
-            {"name", listed.owner.name},
-            {"process", listed.owner.process},
-            {"instance", listed.owner.instance},
-            {"user", listed.owner.user},
-            {"objects", std::move(objects)}};
+    nlohmann::json json{{"path", listed.path},
+                        {"name", listed.owner.name},
+                        {"process", listed.owner.process},
+                        {"instance", listed.owner.instance},
+                        {"user", listed.owner.user},
+                        {"objects", std::move(objects)}};
+    if (listed.status.store) json["store"] = to_json(*listed.status.store, listed.buffers);
+    return json;
 }
 
 }  // namespace carillon::tool

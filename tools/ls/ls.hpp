@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// `carillon ls`: who serves kernels to other processes, and who has which of their blocks.
+// `carillon ls`: who serves kernels, objects and buffers to other processes, and who has which.
 #pragma once
 
 #include <carillon/connection.hpp>
+#include <carillon/store.hpp>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -21,6 +22,7 @@ struct ListedOwner {
     std::string error{};  // empty if it was asked
     ConnectedOwner owner{};
     OwnerStatus status{};
+    std::vector<BufferInfo> buffers{};  // of its store, if it has one
 };
 
 // `timeout`: for reaching the owner, and for its report. `user`: as ConnectOptions::owner_user.

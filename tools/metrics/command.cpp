@@ -19,7 +19,7 @@ namespace {
 class MetricsCommand final : public Command {
    public:
     void add_options(CLI::App& command_line) override {
-        command_line.add_option("paths", paths_, "sockets at which kernels are served")->required();
+        command_line.add_option("paths", paths_, "sockets of owners")->required();
         listens_ = command_line.add_option(
             "--listen", listen_,
             "answer GET /metrics at HOST:PORT until SIGINT or SIGTERM; of a name: at its first "

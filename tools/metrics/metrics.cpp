@@ -23,11 +23,11 @@ void head(std::string& text, std::string_view name, std::string_view type, std::
 std::string path_label(OwnerReport const& report) {
     return fmt::format("path=\"{}\"", label_value(report.path));
 }
-std::string kernel_labels(OwnerReport const& report, WatchedBlock const& block) {
-    return fmt::format("{},kernel=\"{}\"", path_label(report), label_value(block.kernel));
+std::string object_labels(OwnerReport const& report, WatchedBlock const& block) {
+    return fmt::format("{},object=\"{}\"", path_label(report), label_value(block.object));
 }
 std::string block_labels(OwnerReport const& report, WatchedBlock const& block) {
-    return fmt::format("{},block=\"{}\"", kernel_labels(report, block), block.index);
+    return fmt::format("{},block=\"{}\"", object_labels(report, block), block.index);
 }
 
 void for_blocks(Reports const& reports, BlockLabels const& each) {
@@ -51,18 +51,44 @@ void add_owners(std::string& text, Reports const& reports) {
     }
 }
 
-void add_kernels(std::string& text, Reports const& reports) {
-    head(text, "carillon_kernel_info", "gauge",
-         "What a kernel is at, and whether its device is the emulated one.");
+void add_objects(std::string& text, Reports const& reports) {
+    head(text, "carillon_object_info", "gauge",
+         "What an object is, what it is at, and whether its device is the emulated one.");
     for_blocks(reports, [&](OwnerReport const& report, WatchedBlock const& block) {
         if (block.index != 0) return;
-        text += fmt::format("carillon_kernel_info{{{},state=\"{}\",emulated=\"{}\"}} 1\n",
-                            kernel_labels(report, block), to_string(block.state), block.emulated);
+        text +=
+            fmt::format("carillon_object_info{{{},kind=\"{}\",state=\"{}\",emulated=\"{}\"}} 1\n",
+                        object_labels(report, block), to_string(block.kind), to_string(block.state),
+                        block.emulated);
     });
 }
 
+struct StoreGauge {
+    char const* name;
+    char const* help;
+    std::uint64_t StoreStatus::*value;
+};
+constexpr std::array<StoreGauge, 4> store_gauges{{
+    {"carillon_store_buffers", "Buffers of the store.", &StoreStatus::buffers},
+    {"carillon_store_sealed_buffers", "Buffers that are sealed.", &StoreStatus::sealed},
+    {"carillon_store_bytes", "Bytes of memory that the buffers take.", &StoreStatus::bytes},
+    {"carillon_store_bytes_limit", "Bytes that they may take.", &StoreStatus::most_bytes},
+}};
+
+void add_stores(std::string& text, Reports const& reports) {
+    for (StoreGauge const& gauge : store_gauges) {
+        head(text, gauge.name, "gauge", gauge.help);
+        for (OwnerReport const& report : reports) {
+            if (!report.store) continue;
+            text += fmt::format("{}{{{}}} {}\n", gauge.name, path_label(report),
+                                *report.store.*gauge.value);
+        }
+    }
+}
+
 void add_block_states(std::string& text, Reports const& reports) {
-    head(text, "carillon_block_activity", "gauge", "What a block is at: 1 at that.");
+    head(text, "carillon_block_activity", "gauge",
+         "What a block is at: 1 at that. An object but a kernel has one block.");
     for_blocks(reports, [&](OwnerReport const& report, WatchedBlock const& block) {
         for (BlockActivity const each : {BlockActivity::idle, BlockActivity::busy,
                                          BlockActivity::stuck, BlockActivity::ended}) {
@@ -78,11 +104,13 @@ void add_block_states(std::string& text, Reports const& reports) {
     });
     head(text, "carillon_block_heartbeats_total", "counter", "Heartbeats that the owner has seen.");
     for_blocks(reports, [&](OwnerReport const& report, WatchedBlock const& block) {
+        if (block.kind != ObjectKind::kernel) return;
         text += fmt::format("carillon_block_heartbeats_total{{{}}} {}\n",
                             block_labels(report, block), block.served.beats.seen);
     });
     head(text, "carillon_block_heartbeat_age_seconds", "gauge", "How old the last heartbeat is.");
     for_blocks(reports, [&](OwnerReport const& report, WatchedBlock const& block) {
+        if (block.kind != ObjectKind::kernel) return;
         text += fmt::format("carillon_block_heartbeat_age_seconds{{{}}} {:.3f}\n",
                             block_labels(report, block),
                             std::chrono::duration<double>(block.served.beats.age).count());
@@ -149,9 +177,10 @@ std::string label_value(std::string const& bytes) {
 std::string to_metrics(Reports const& reports) {
     std::string text;
     add_owners(text, reports);
-    add_kernels(text, reports);
+    add_objects(text, reports);
     add_block_states(text, reports);
     add_counters(text, reports);
+    add_stores(text, reports);
     return text;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `carillon metrics`: what goes through the kernels that are served, for Prometheus.
+// `carillon metrics`: what goes through what is served, for Prometheus.
 #pragma once
 
 #include <memory>

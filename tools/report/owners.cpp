@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/owners.hpp"
 
+#include <fmt/format.h>
+
 #include <carillon/error.hpp>
 #include <utility>
 
 namespace carillon::tool {
 namespace {
 
-// Those of its kernels: what goes through other objects is not counted.
 std::vector<WatchedBlock> blocks_of(OwnerStatus const& status) {
     std::vector<WatchedBlock> all;
     for (ServedObject const& object : status.objects) {
-        if (object.kind != ObjectKind::kernel) continue;
         std::size_t index = 0;
         for (ServedBlock const& block : object.blocks) {
-            all.push_back({object.name, object.state, object.emulated, index++, block});
+            all.push_back(
+                {object.name, object.kind, object.state, object.emulated, index++, block});
         }
     }
     return all;
@@ -40,7 +41,9 @@ OwnerReport WatchedOwners::ask(Watched& watched) const {
         try {
             if (is_new) watched.connection.emplace(watched.path, options_);
             report.owner = watched.connection->owner();
-            report.blocks = blocks_of(watched.connection->status());
+            OwnerStatus const status = watched.connection->status();
+            report.blocks = blocks_of(status);
+            report.store = status.store;
             report.when = std::chrono::steady_clock::now();
             report.error.clear();
             return report;
@@ -58,6 +61,18 @@ nlohmann::json to_json(ChannelCounters const& counters) {
     return {{"submitted", counters.submitted}, {"answered", counters.answered},
             {"taken", counters.taken},         {"dropped", counters.dropped},
             {"stalls", counters.stalls},       {"depth", counters.depth}};
+}
+
+nlohmann::json to_json(StoreStatus const& store) {
+    return {{"buffers", store.buffers},
+            {"sealed", store.sealed},
+            {"bytes", store.bytes},
+            {"most_bytes", store.most_bytes}};
+}
+
+std::string to_text(StoreStatus const& store) {
+    return fmt::format("  store: {} buffers, {} sealed, in {} of {} bytes of memory\n",
+                       store.buffers, store.sealed, store.bytes, store.most_bytes);
 }
 
 }  // namespace carillon::tool

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What owners of kernels say of their blocks and what goes through them, asked again and again.
+// What owners say of what they serve and what goes through it, asked again and again.
 #pragma once
 
 #include <carillon/connection.hpp>
@@ -14,9 +14,10 @@
 
 namespace carillon::tool {
 
-// A block of a kernel that somebody serves.
+// A block of a kernel that somebody serves, or the end of an object.
 struct WatchedBlock {
-    std::string kernel;  // that clients ask for
+    std::string object;  // that clients ask for
+    ObjectKind kind = ObjectKind::kernel;
     KernelState state = KernelState::running;
     bool emulated = false;
     std::size_t index = 0;
@@ -29,6 +30,7 @@ struct OwnerReport {
     std::string error{};  // empty if it was asked
     ConnectedOwner owner{};
     std::vector<WatchedBlock> blocks{};
+    std::optional<StoreStatus> store{};
     std::chrono::steady_clock::time_point when{};
 };
 
@@ -69,5 +71,8 @@ class WatchedOwners {
 };
 
 [[nodiscard]] nlohmann::json to_json(ChannelCounters const& counters);
+[[nodiscard]] nlohmann::json to_json(StoreStatus const& store);
+// A line.
+[[nodiscard]] std::string to_text(StoreStatus const& store);
 
 }  // namespace carillon::tool

@@ -20,7 +20,7 @@ namespace {
 class TopCommand final : public Command {
    public:
     void add_options(CLI::App& command_line) override {
-        command_line.add_option("paths", paths_, "sockets at which kernels are served")->required();
+        command_line.add_option("paths", paths_, "sockets of owners")->required();
         command_line.add_option("--interval", interval_, "seconds from one look to the next")
             ->check(CLI::Range(0.05, 3600.0))
             ->capture_default_str();

@@ -24,13 +24,13 @@ constexpr char const* row_format =
     "  {:<16} {:>5}  {:<5} {:<24} {:>8} {:>6} {:>12} {:>12} {:>14} {:>9} {:>9} {:>7}\n";
 
 std::string title() {
-    return fmt::format(row_format, "kernel", "block", "is", "client", "process", "depth", "sent/s",
+    return fmt::format(row_format, "object", "block", "is", "client", "process", "depth", "sent/s",
                        "answered/s", "sent", "stalls/s", "dropped", "beats/s");
 }
 
 std::string row(WatchedBlock const& block, BlockRates const& rate) {
     ServedBlock const& served = block.served;
-    return fmt::format(row_format, block.kernel, block.index, to_string(served.activity),
+    return fmt::format(row_format, block.object, block.index, to_string(served.activity),
                        served.client.empty() ? "-" : served.client,
                        served.client.empty() ? "-" : std::to_string(served.process),
                        served.counters.depth, fmt::format("{:.0f}", rate.submitted),
@@ -41,7 +41,8 @@ std::string row(WatchedBlock const& block, BlockRates const& rate) {
 
 nlohmann::json block_json(WatchedBlock const& block, BlockRates const& rate) {
     ServedBlock const& served = block.served;
-    nlohmann::json json{{"kernel", block.kernel},
+    nlohmann::json json{{"object", block.object},
+                        {"kind", to_string(block.kind)},
                         {"state", to_string(block.state)},
                         {"emulated", block.emulated},
                         {"block", block.index},
@@ -100,6 +101,7 @@ std::string to_text(std::vector<OwnerReport> const& before, std::vector<OwnerRep
         for (std::size_t each = 0; each < rate.size(); ++each) {
             text += row(report.blocks[each], rate[each]);
         }
+        if (report.store) text += tool::to_text(*report.store);
     }
     return text;
 }
@@ -118,11 +120,13 @@ nlohmann::json to_json(std::vector<OwnerReport> const& before,
         for (std::size_t each = 0; each < rate.size(); ++each) {
             blocks.push_back(block_json(report.blocks[each], rate[each]));
         }
-        owners.push_back({{"path", report.path},
-                          {"name", report.owner.name},
-                          {"process", report.owner.process},
-                          {"instance", report.owner.instance},
-                          {"blocks", std::move(blocks)}});
+        nlohmann::json owner{{"path", report.path},
+                             {"name", report.owner.name},
+                             {"process", report.owner.process},
+                             {"instance", report.owner.instance},
+                             {"blocks", std::move(blocks)}};
+        if (report.store) owner["store"] = tool::to_json(*report.store);
+        owners.push_back(std::move(owner));
     }
     return {{"owners", std::move(owners)}};
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `carillon top`: what goes through the kernels that are served, a second.
+// `carillon top`: what goes through what is served, a second.
 #pragma once
 
 #include <memory>
