@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "carillon/carillon.hpp"
+#include "ipc/askers.hpp"
 #include "ipc/false_owner.hpp"
 #include "ipc/handlers.hpp"
 #include "ipc/process.hpp"
@@ -43,7 +44,140 @@ RefusalReason refusal(std::function<void()> const& call) {
     return RefusalReason::other;
 }
 
+template <class Asker>
 class FalseOwnerTest : public testing::Test {
+   protected:
+    [[nodiscard]] std::string path() const { return path_.get(); }
+    [[nodiscard]] Asker connect(ConnectOptions const& options = {.timeout = patience}) const {
+        return Asker(path(), options);
+    }
+    // Lends these descriptors to whoever asks, and hears why they are not mapped.
+    [[nodiscard]] FalseOwner lends(std::vector<int> descriptors) const {
+        return FalseOwner(path(), [descriptors = std::move(descriptors)](auto const& client) {
+            say_welcome(client);
+            tell(client, next_of(client).id, Asker::lent(), descriptors);
+            for (unsigned i = 0; i < 2; ++i) {  // a buffer's memory is forgotten first
+                auto const said = next_of(client);
+                auto const* mapped = std::get_if<detail::Mapped>(&said.message);
+                auto const* buffer = std::get_if<detail::UnmappedBuffer>(&said.message);
+                if (mapped == nullptr && buffer == nullptr) continue;
+                EXPECT_FALSE(mapped != nullptr && mapped->mapped);
+                EXPECT_NE(mapped != nullptr ? mapped->text : buffer->text, "");
+                return;
+            }
+            ADD_FAILURE() << "nobody says that it is not mapped";
+        });
+    }
+
+   private:
+    SocketPath path_;
+};
+TYPED_TEST_SUITE(FalseOwnerTest, Askers, AskerName);
+
+TYPED_TEST(FalseOwnerTest, refusalIsHeardThoughNobodyHasAsked) {
+    FalseOwner const owner(this->path(), [](detail::UnixSocket const& client) {
+        say_welcome(client);
+        (void)client.send("test", detail::encode(0, detail::Refused{RefusalReason::full, "no"}));
+        (void)next_of(client);
+    });
+    EXPECT_EQ(refusal([&] {
+                  TypeParam const asker = this->connect();
+                  asker.ask();
+              }),
+              RefusalReason::full);
+}
+
+TYPED_TEST(FalseOwnerTest, ofAnotherVersionRefuses) {
+    FalseOwner const owner(this->path(), [](detail::UnixSocket const& client) {
+        (void)next_of(client);
+        detail::Refused const refused{RefusalReason::version, "whatever that means there"};
+        auto next_version = detail::encode(0, refused);
+        next_version.at(sizeof(std::uint32_t)) = std::byte{detail::messages_version + 1};
+        EXPECT_TRUE(client.send("test", next_version));
+    });
+    EXPECT_EQ(refusal([&] { (void)this->connect(); }), RefusalReason::version);
+    CARILLON_EXPECT_ERROR((void)this->connect(), RefusedError,
+                          std::string(TypeParam::connects) + ": refused (version): the other");
+}
+
+TYPED_TEST(FalseOwnerTest, oneThatSaysNothingIsATimeout) {
+    FalseOwner const owner(this->path(), [](detail::UnixSocket const& client) {
+        (void)next_of(client);
+        (void)next_of(client);  // which is C's end
+    });
+    CARILLON_EXPECT_ERROR((void)this->connect({.timeout = 30ms}), TimeoutError,
+                          std::string(TypeParam::connects) + ": the owner has not answered");
+}
+
+// Catches a client that gives each answer of a report a timeout of its own.
+TYPED_TEST(FalseOwnerTest, reportWithoutAnEndIsATimeout) {
+    FalseOwner const owner(
+        this->path(), answering([](auto& client, auto& asked) {
+            if (auto const* next = std::get_if<detail::NextBuffer>(&asked.message)) {
+                return tell(client, asked.id,
+                            detail::ListedBuffer{next->buffer + 1, "", 1, 1, true, true, 0, 1, 1});
+            }
+            detail::Seen seen;
+            seen.objects = seen.places = 1U << 16U;
+            seen.object = "kernel";
+            tell(client, asked.id, seen);
+        }));
+    CARILLON_EXPECT_ERROR(this->connect({.timeout = 50ms}).report(), TimeoutError,
+                          TypeParam::reports);
+}
+
+// Memory that has another size than was said, or that is none.
+TYPED_TEST(FalseOwnerTest, descriptorsOfSomethingElseAreNotMapped) {
+    FileDescriptor const whole = detail::new_sealable_memory(TypeParam::memory_bytes);
+    FileDescriptor const half = detail::new_sealable_memory(TypeParam::memory_bytes / 2);
+    Held const before = Held::now();
+    for (std::size_t wrong = 0; wrong < TypeParam::descriptors; ++wrong) {
+        for (int const other : {half.get(), 0}) {
+            std::vector<int> descriptors(TypeParam::descriptors, whole.get());
+            descriptors.at(wrong) = other;
+            FalseOwner const owner = this->lends(descriptors);
+            CARILLON_EXPECT_ERROR(this->connect().ask(), UsageError,
+                                  std::string(TypeParam::asks) + ": ");
+        }
+    }
+    EXPECT_EQ(Held::now(), before);
+}
+
+TYPED_TEST(FalseOwnerTest, descriptorsTooManyOrTooFewAreNonsense) {
+    FileDescriptor const memory = detail::new_sealable_memory(TypeParam::memory_bytes);
+    Held const before = Held::now();
+    for (std::size_t const count : {0U, 1U, 2U, 3U, 8U}) {
+        if (count == TypeParam::descriptors) continue;
+        std::vector<int> const descriptors(count, memory.get());
+        FalseOwner const owner(this->path(), answering([&](auto& client, auto& asked) {
+                                   tell(client, asked.id, TypeParam::lent(), descriptors);
+                               }));
+        CARILLON_EXPECT_ERROR(
+            this->connect().ask(), ProtocolError,
+            fmt::format("descriptors: {} came with it, not {}", count, TypeParam::descriptors));
+    }
+    EXPECT_EQ(Held::now(), before);
+}
+
+TYPED_TEST(FalseOwnerTest, answerToWhatWasNotAskedIsAProtocolError) {
+    FalseOwner const owner(this->path(), answering([](auto& client, auto& asked) {
+                               tell(client, asked.id, detail::BufferDone{});
+                           }));
+    TypeParam const asker = this->connect();
+    CARILLON_EXPECT_ERROR(asker.ask(), ProtocolError, TypeParam::asks);
+    CARILLON_EXPECT_ERROR(asker.report(), ProtocolError, TypeParam::reports);
+}
+
+TYPED_TEST(FalseOwnerTest, oneThatTalksNonsenseIsAProtocolError) {
+    FalseOwner const owner(this->path(), answering([](auto& client, auto& /*asked*/) {
+                               std::vector<std::byte> const nonsense(64);
+                               (void)client.send("test", nonsense);
+                           }));
+    TypeParam const asker = this->connect();
+    CARILLON_EXPECT_ERROR(asker.ask(), ProtocolError, "nonsense");
+}
+
+class FalseKernelOwnerTest : public testing::Test {
    protected:
     [[nodiscard]] std::string path() const { return path_.get(); }
     [[nodiscard]] Connection connect() const { return Connection(path(), {.timeout = patience}); }
@@ -52,63 +186,12 @@ class FalseOwnerTest : public testing::Test {
     SocketPath path_;
 };
 
-TEST_F(FalseOwnerTest, refusalIsHeardThoughNobodyHasAsked) {
-    FalseOwner const owner(path(), [](detail::UnixSocket const& client) {
-        say_welcome(client);
-        detail::Refused const refused{RefusalReason::full, "no more"};
-        EXPECT_TRUE(client.send("test", detail::encode(0, refused)));
-    });
-    Connection const connection = connect();
-    std::this_thread::sleep_for(20ms);  // until it has most likely been heard
-    EXPECT_EQ(refusal([&] { auto const channel = connection.channel<Ask, Told>(); }),
-              RefusalReason::full);
-}
-
-TEST_F(FalseOwnerTest, ofAnotherVersionRefuses) {
-    FalseOwner const owner(path(), [](detail::UnixSocket const& client) {
-        (void)next_of(client);
-        detail::Refused const refused{RefusalReason::version, "whatever that means there"};
-        auto next_version = detail::encode(0, refused);
-        next_version.at(sizeof(std::uint32_t)) = std::byte{detail::messages_version + 1};
-        EXPECT_TRUE(client.send("test", next_version));
-    });
-    EXPECT_EQ(refusal([&] { (void)connect(); }), RefusalReason::version);
-    CARILLON_EXPECT_ERROR(connect(), RefusedError, "Connection: refused (version): the other");
-    CARILLON_EXPECT_ERROR(Store(path(), {.timeout = patience}), RefusedError,
-                          "Store: refused (version): the other");
-}
-
-TEST_F(FalseOwnerTest, oneThatSaysNothingIsATimeout) {
-    FalseOwner const owner(path(), [](detail::UnixSocket const& client) {
-        (void)next_of(client);
-        (void)next_of(client);  // which is C's end
-    });
-    CARILLON_EXPECT_ERROR(Connection(path(), {.timeout = 30ms}), TimeoutError, "Connection: ");
-    CARILLON_EXPECT_ERROR(Store(path(), {.timeout = 30ms}), TimeoutError,
-                          "Store: the owner has not answered");
-}
-
-TEST_F(FalseOwnerTest, longestTimeoutIsForEver) {
+TEST_F(FalseKernelOwnerTest, longestTimeoutIsForEver) {
     FalseOwner const owner(path(), [](detail::UnixSocket const& client) {
         std::this_thread::sleep_for(10ms);
         say_welcome(client);
     });
     EXPECT_EQ(Connection(path(), {.timeout = std::chrono::nanoseconds::max()}).owner().process, 1);
-}
-
-// Catches a client that gives each answer of a report a timeout of its own.
-TEST_F(FalseOwnerTest, reportWithoutAnEndIsATimeout) {
-    FalseOwner const owner(path(), [](detail::UnixSocket const& client) {
-        say_welcome(client);
-        for (auto asked = next_of(client); asked.id != 0; asked = next_of(client)) {
-            detail::Seen seen;
-            seen.objects = seen.places = 1U << 16U;
-            seen.object = "kernel";
-            if (!client.send("test", detail::encode(asked.id, seen))) return;
-        }
-    });
-    CARILLON_EXPECT_ERROR((void)Connection(path(), {.timeout = 100ms}).status(), TimeoutError,
-                          "Connection::status");
 }
 
 // How many bytes of memory this process has.
@@ -121,7 +204,7 @@ std::size_t resident_bytes() {
 }
 
 // Catches a client that keeps what an owner tells it of things that it has never asked for.
-TEST_F(FalseOwnerTest, noticesOfWhatWasNotAskedForFillNoMemory) {
+TEST_F(FalseKernelOwnerTest, noticesOfWhatWasNotAskedForFillNoMemory) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     GTEST_SKIP() << "a sanitizer keeps freed memory";
 #endif
@@ -151,16 +234,6 @@ TEST_F(FalseOwnerTest, noticesOfWhatWasNotAskedForFillNoMemory) {
     EXPECT_LT(resident_bytes(), before + notices * 200U);
 }
 
-// A channel of `Ask` and `Told`, of which nothing is there yet.
-detail::Attached a_channel() {
-    detail::Attached attached;
-    attached.lease = 1;
-    attached.memory.source = MemorySource::memfd;
-    attached.memory.bytes = attached.host_bytes = 1U << 20U;
-    attached.shape = {8, 1, 1};
-    return attached;
-}
-
 // Says welcome, lends that, and hears why it is not mapped.
 FalseOwner::Serve lends(detail::Attached const& attached, std::vector<int> descriptors) {
     return [attached, descriptors = std::move(descriptors)](detail::UnixSocket const& client) {
@@ -175,8 +248,8 @@ FalseOwner::Serve lends(detail::Attached const& attached, std::vector<int> descr
 }
 
 // With descriptors of nothing: they are not looked at.
-TEST_F(FalseOwnerTest, slotsOfAnotherSizeAreNotMapped) {
-    detail::Attached attached = a_channel();
+TEST_F(FalseKernelOwnerTest, slotsOfAnotherSizeAreNotMapped) {
+    detail::Attached attached = ChannelAsker::lent();
     attached.shape = {8, 2, 1};
     FalseOwner const owner(path(), lends(attached, {0, 0}));
     Connection const connection = connect();
@@ -184,23 +257,23 @@ TEST_F(FalseOwnerTest, slotsOfAnotherSizeAreNotMapped) {
                           "the owner's slots have 2 and 1 lines, these types' 1 and 1");
 }
 
-TEST_F(FalseOwnerTest, memoryThatIsSmallerThanWhatIsInItIsNotMapped) {
+TEST_F(FalseKernelOwnerTest, memoryThatIsSmallerThanWhatIsInItIsNotMapped) {
     for (bool const in_device : {true, false}) {
-        detail::Attached attached = a_channel();
+        detail::Attached attached = ChannelAsker::lent();
         (in_device ? attached.memory.bytes : attached.host_bytes) = 64;
         FalseOwner const owner(path(), lends(attached, {0, 0}));
         CARILLON_EXPECT_ERROR((connect().channel<Ask, Told>()), ProtocolError,
                               "bytes of memory for a channel that needs");
     }
-    detail::Attached attached = a_channel();
+    detail::Attached attached = ChannelAsker::lent();
     attached.host_bytes = 0;
     FalseOwner const owner(path(), lends(attached, {0}));
     CARILLON_EXPECT_ERROR((connect().channel<Ask, Told>()), ProtocolError,
                           "1048576 and 0 bytes of memory for a channel that needs");
 }
 
-TEST_F(FalseOwnerTest, objectsOfOtherSizesAreNotMapped) {
-    detail::Attached attached = a_channel();
+TEST_F(FalseKernelOwnerTest, objectsOfOtherSizesAreNotMapped) {
+    detail::Attached attached = ChannelAsker::lent();
     attached.shape = {8, 3, 3};
     struct Long {
         std::uint64_t word[20];
@@ -210,65 +283,15 @@ TEST_F(FalseOwnerTest, objectsOfOtherSizesAreNotMapped) {
         CARILLON_EXPECT_ERROR((connect().ring<Long, Direction::to_device>("ring")), ProtocolError,
                               "lines");
     }
-    attached = a_channel();
+    attached = ChannelAsker::lent();
     FalseOwner const owner(path(), lends(attached, {0, 0}));
     CARILLON_EXPECT_ERROR((connect().chunk_ring<std::uint64_t>("chunks")), ProtocolError,
                           "chunks of 0 bytes");
 }
 
-// What has the size that was said, and another; or is no memory at all.
-TEST_F(FalseOwnerTest, descriptorsOfSomethingElseAreNotMapped) {
-    FileDescriptor const whole = detail::new_sealable_memory(1U << 20U);
-    FileDescriptor const half = detail::new_sealable_memory(1U << 19U);
-    Held const before = Held::now();
-    for (auto const& each :
-         {std::vector{half.get(), whole.get()}, std::vector{whole.get(), half.get()},
-          std::vector{0, whole.get()}, std::vector{whole.get(), 0}}) {
-        FalseOwner const owner(path(), lends(a_channel(), each));
-        CARILLON_EXPECT_ERROR((connect().channel<Ask, Told>()), UsageError,
-                              "Connection::channel: ");
-    }
-    EXPECT_EQ(Held::now(), before);
-}
-
-TEST_F(FalseOwnerTest, descriptorsTooManyOrTooFewAreNonsense) {
-    FileDescriptor const memory = detail::new_sealable_memory(1U << 20U);
-    Held const before = Held::now();
-    for (std::size_t const count : {0U, 1U, 3U, 8U}) {
-        FalseOwner const owner(path(), [&](detail::UnixSocket const& client) {
-            say_welcome(client);
-            std::vector<int> const descriptors(count, memory.get());
-            EXPECT_TRUE(
-                client.send("test", detail::encode(next_of(client).id, a_channel()), descriptors));
-            (void)next_of(client);  // which is C's end
-        });
-        CARILLON_EXPECT_ERROR((connect().channel<Ask, Told>()), ProtocolError,
-                              "descriptors: " + std::to_string(count) + " came with it, not 2");
-    }
-    EXPECT_EQ(Held::now(), before);
-}
-
-TEST_F(FalseOwnerTest, oneThatTalksNonsenseIsAProtocolError) {
-    FalseOwner const owner(path(), [](detail::UnixSocket const& client) {
-        say_welcome(client);
-        std::vector<std::byte> const nonsense(64);
-        EXPECT_TRUE(client.send("test", nonsense));
-        (void)next_of(client);
-    });
-    Connection const connection = connect();
-    EXPECT_TRUE(eventually([&] {
-        try {
-            auto const channel = connection.channel<Ask, Told>();
-        } catch (ProtocolError const& error) {
-            return std::string(error.what()).find("nonsense") != std::string::npos;
-        }
-        return false;
-    }));
-}
-
 // 1. C has been connected for longer than wait_for_owner. 2. P does not serve yet what C asks for.
 // 3. C asks again.
-TEST_F(FalseOwnerTest, eachAttachIsTriedForAsLongAsIsSaid) {
+TEST_F(FalseKernelOwnerTest, eachAttachIsTriedForAsLongAsIsSaid) {
     constexpr auto wait_for_owner = 500ms;
     FalseOwner const owner(path(), [](detail::UnixSocket const& client) {
         say_welcome(client);
@@ -311,7 +334,7 @@ std::string what_is_thrown_in_time(Call&& call) {
 
 // 1. C asks for a channel, and gives up. 2. P refuses the channel, and answers what C asks next.
 // 3. P closes the connection.
-TEST_F(FalseOwnerTest, lateRefusalIsOfNoOtherCall) {
+TEST_F(FalseKernelOwnerTest, lateRefusalIsOfNoOtherCall) {
     FalseOwner const owner(path(), [](detail::UnixSocket const& client) {
         say_welcome(client);
         std::uint32_t const given_up = next_of(client).id;
@@ -348,7 +371,7 @@ detail::Seen a_kernel_of(std::uint32_t places) {
 
 // 1. C looks at the first block of a kernel, or at the first place of a log. 2. Another object gets
 // the name. 3. C looks at the second block.
-TEST_F(FalseOwnerTest, reportIsOfOneOfTwoObjectsWithOneName) {
+TEST_F(FalseKernelOwnerTest, reportIsOfOneOfTwoObjectsWithOneName) {
     detail::Seen stopped = a_kernel_of(2);
     stopped.state = KernelState::stopped;
     detail::Seen readers = a_kernel_of(2);
@@ -371,7 +394,7 @@ TEST_F(FalseOwnerTest, reportIsOfOneOfTwoObjectsWithOneName) {
     }
 }
 
-TEST_F(FalseOwnerTest, reportOfANameThatIsGivenAwayForEverIsATimeout) {
+TEST_F(FalseKernelOwnerTest, reportOfANameThatIsGivenAwayForEverIsATimeout) {
     FalseOwner const owner(path(), [](detail::UnixSocket const& client) {
         say_welcome(client);
         detail::Refused const no_block{RefusalReason::unknown_object, "there is no block 1"};

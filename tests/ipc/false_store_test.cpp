@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "carillon/carillon.hpp"
+#include "ipc/askers.hpp"
 #include "ipc/false_owner.hpp"
 #include "ipc/process.hpp"
 #include "os/shared_memory.hpp"
@@ -30,36 +31,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t memory_bytes = 65536;
-
-detail::LentBuffer a_lent(bool sealed) {
-    detail::LentBuffer lent;
-    lent.buffer = 7;
-    lent.bytes = 100;
-    lent.sealed = sealed;
-    lent.memory.source = MemorySource::host;
-    lent.memory_number = 9;
-    lent.memory.bytes = memory_bytes;
-    lent.descriptor = true;
-    return lent;
-}
+constexpr std::size_t memory_bytes = BufferAsker::memory_bytes;
 
 class FalseStoreTest : public testing::Test {
    protected:
     using Answers = std::function<void(detail::UnixSocket const&, detail::Decoded const&)>;
 
-    // Says welcome, and leaves each question to `answer`, until the client goes.
-    [[nodiscard]] static FalseOwner::Serve serving(Answers answer) {
-        return [answer = std::move(answer)](detail::UnixSocket const& client) {
-            say_welcome(client);
-            while (!client.is_closed()) {
-                auto const asked = next_of(client);
-                if (asked.id != 0) answer(client, asked);
-            }
-        };
-    }
     [[nodiscard]] FalseOwner store(Answers answer) const {
-        return FalseOwner(path(), serving(std::move(answer)));
+        return FalseOwner(path(), answering(std::move(answer)));
     }
     // Lends that, with these descriptors, to whoever asks for anything.
     [[nodiscard]] FalseOwner lends(detail::LentBuffer const& lent,
@@ -75,16 +54,6 @@ class FalseStoreTest : public testing::Test {
     SocketPath path_;
 };
 
-TEST_F(FalseStoreTest, listWithoutAnEndIsATimeout) {
-    auto const owner = store([](auto& client, auto& asked) {
-        std::uint64_t const next = std::get<detail::NextBuffer>(asked.message).buffer + 1;
-        detail::ListedBuffer const listed{next, "", 1, 1, true, true, 0, 1, 1};
-        (void)client.send("test", detail::encode(asked.id, listed));  // or C has gone
-    });
-    CARILLON_EXPECT_ERROR((void)Store(path(), {.timeout = 20ms}).list(), TimeoutError,
-                          "Store::list");
-}
-
 // Each answer of a long list may take so long, and the list ten times as long.
 TEST_F(FalseStoreTest, listMayTakeLongerThanAnAnswer) {
     constexpr std::uint64_t buffers = 3;
@@ -98,24 +67,9 @@ TEST_F(FalseStoreTest, listMayTakeLongerThanAnAnswer) {
     EXPECT_EQ(Store(path(), {.timeout = 1200ms}).list().size(), buffers);
 }
 
-TEST_F(FalseStoreTest, memoryThatIsNoneOrOfAnotherSize) {
-    std::array<int, 2> pipe{};
-    ASSERT_EQ(::pipe(pipe.data()), 0);
-    FileDescriptor const reads(pipe[0]);
-    FileDescriptor const writes(pipe[1]);
-    FileDescriptor const small = detail::new_sealable_memory(memory_bytes / 2);
-    for (auto const* each : {&reads, &small}) {
-        FalseOwner const owner = lends(a_lent(false), {each->get()});
-        Store const client = connect();
-        Held const before = Held::now();
-        CARILLON_EXPECT_ERROR((void)client.create("a", 100), UsageError, "Store::create");
-        EXPECT_EQ(Held::now(), before);
-    }
-}
-
 TEST_F(FalseStoreTest, sealedBufferThatOthersMayWrite) {
     FileDescriptor const memory = detail::new_sealable_memory(memory_bytes);
-    FalseOwner const owner = lends(a_lent(true), {memory.get()});
+    FalseOwner const owner = lends(BufferAsker::lent(true), {memory.get()});
     Store const client = connect();
     CARILLON_EXPECT_ERROR((void)client.get("a"), ProtocolError, "memory that others may write");
     ASSERT_TRUE(detail::seal_against_writing(memory));
@@ -123,23 +77,9 @@ TEST_F(FalseStoreTest, sealedBufferThatOthersMayWrite) {
     CARILLON_EXPECT_ERROR((void)client.create("a", 100), ProtocolError, "a new buffer is sealed");
 }
 
-TEST_F(FalseStoreTest, descriptorsTooManyOrTooFew) {
-    FileDescriptor const memory = detail::new_sealable_memory(memory_bytes);
-    {
-        FalseOwner const owner = lends(a_lent(false), {memory.get(), memory.get()});
-        Store const client = connect();
-        Held const before = Held::now();
-        CARILLON_EXPECT_ERROR((void)client.create("a", 100), ProtocolError,
-                              "descriptors: 2 came with it, not 1");
-        EXPECT_EQ(Held::now(), before);
-    }
-    FalseOwner const owner = lends(a_lent(false), {});
-    CARILLON_EXPECT_ERROR((void)connect().create("a", 100), ProtocolError, "descriptors: 0 came");
-}
-
 // C asks to be shown it.
 TEST_F(FalseStoreTest, memoryThatIsNeverShown) {
-    detail::LentBuffer lent = a_lent(true);
+    detail::LentBuffer lent = BufferAsker::lent(true);
     lent.descriptor = false;
     FileDescriptor const memory = detail::new_sealable_memory(memory_bytes);
     auto const with = [&](detail::Message const& shown, std::vector<int> const& descriptors) {
@@ -160,14 +100,6 @@ TEST_F(FalseStoreTest, memoryThatIsNeverShown) {
     CARILLON_EXPECT_ERROR((void)connect().get("a"), ProtocolError, "another memory");
 }
 
-TEST_F(FalseStoreTest, answersToWhatWasNotAsked) {
-    FalseOwner const owner =
-        store([](auto& client, auto& asked) { tell(client, asked.id, detail::BufferDone{}); });
-    Store const client = connect();
-    CARILLON_EXPECT_ERROR((void)client.get("a"), ProtocolError, "something else than was asked");
-    CARILLON_EXPECT_ERROR((void)client.list(), ProtocolError, "something else than was asked");
-}
-
 // Each FalseOwner serves one connection: C has one more, to another with the same number.
 class FalseNewsTest : public FalseStoreTest {
    protected:
@@ -175,7 +107,7 @@ class FalseNewsTest : public FalseStoreTest {
         Store const client(path(), {.timeout = timeout});
         std::filesystem::rename(path(), path() + ".first");
         std::filesystem::remove(path() + ".lock");
-        second_.emplace(path(), serving(std::move(answer)));
+        second_.emplace(path(), answering(std::move(answer)));
         return client.sealed_buffers();
     }
 
@@ -192,7 +124,7 @@ TEST_F(FalseNewsTest, missedBuffersAreCounted) {
         tell(client, 0, detail::MissedBuffers{2});
         tell(client, asked.id, detail::BufferDone{});
         tell(client, 0, detail::MissedBuffers{3});
-        tell(client, 0, a_lent(true), {memory.get()});
+        tell(client, 0, BufferAsker::lent(true), {memory.get()});
     });
     EXPECT_TRUE(there.next(patience));
     EXPECT_EQ(there.missed(), 5U);

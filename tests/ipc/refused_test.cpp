@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "carillon/carillon.hpp"
+#include "ipc/askers.hpp"
 #include "ipc/handlers.hpp"
 #include "ipc/process.hpp"
 #include "ipc/stranger.hpp"
@@ -34,8 +35,11 @@ using namespace std::chrono_literals;
 class RefusedTest : public testing::Test {
    protected:
     [[nodiscard]] std::string path() const { return path_.get(); }
+    // With a kernel and a store.
     [[nodiscard]] Server serve(ServeOptions const& options = {}) const {
-        return kernel_.serve(path(), options);
+        Server server = kernel_.serve(path(), options);
+        server.add(store_);
+        return server;
     }
     [[nodiscard]] Connection connect() const { return Connection(path(), {.timeout = patience}); }
     [[nodiscard]] SocketPath const& socket() const { return path_; }
@@ -62,6 +66,7 @@ class RefusedTest : public testing::Test {
     Device device_ = Device::open("emulated");
     PersistentKernel<CountingHandler, SharedChannels> kernel_{
         device_, {.blocks = 2, .idle = IdlePolicy::park()}};
+    Store store_{device_, {.bytes = 1U << 20U}};
     bool added_ = false;
 };
 
@@ -215,20 +220,6 @@ TEST_F(RefusedTest, logMayLetTheServerGo) {
     EXPECT_EQ(refusal(connect(), "quotes"), RefusalReason::unknown_object);
 }
 
-TEST_F(RefusedTest, logMayLetTheServerOfAStoreGo) {
-    Store const store(Device::open("emulated"));
-    std::optional<Server> server;
-    std::atomic<bool> gone{false};
-    server.emplace(store.serve(path(), {.log = [&](std::string const& /*line*/) {
-                                   server.reset();
-                                   gone = true;
-                               }}));
-    auto const stranger = stranger_at(path());
-    EXPECT_TRUE(say_too_much(stranger));
-    EXPECT_TRUE(eventually([&] { return gone.load(); }));
-    Server const next = store.serve(path());
-}
-
 // However many there are: the rest are counted.
 TEST_F(RefusedTest, oneUserHasSoManyLinesInAWhile) {
     constexpr unsigned refusals = 2000;
@@ -317,6 +308,10 @@ TEST_F(RefusedTest, clientOfAnotherVersion) {
     hello.at(sizeof(std::uint32_t)) = std::byte{detail::messages_version + 1};
     EXPECT_TRUE(stranger.send("test", hello));
     EXPECT_EQ(last_words(stranger), RefusalReason::version);
+    hello.pop_back();
+    detail::UnixSocket const shorter = detail::connect_unix("test", path(), patience);
+    EXPECT_TRUE(shorter.send("test", hello));
+    EXPECT_EQ(last_words(shorter), RefusalReason::version);
 }
 
 TEST_F(RefusedTest, optionsThatMakeNoSense) {
@@ -336,24 +331,33 @@ TEST_F(RefusedTest, optionsThatMakeNoSense) {
                           "ServeOptions::bytes_per_connection of 0");
     CARILLON_EXPECT_ERROR(serve({.descriptors_per_connection = 0}), UsageError,
                           "ServeOptions::descriptors_per_connection of 0");
+    CARILLON_EXPECT_ERROR(serve({.buffers_per_connection = 0}), UsageError,
+                          "ServeOptions::buffers_per_connection of 0");
     CARILLON_EXPECT_ERROR(Server(path(), {.mode = 01777}), UsageError, "Server: mode 1777");
     Server const server = serve();
     CARILLON_EXPECT_ERROR(serve(), UsageError, "");
-    CARILLON_EXPECT_ERROR(Connection(path(), {.name = std::string(64, 'x')}), UsageError,
-                          "64 characters");
-    CARILLON_EXPECT_ERROR(Connection(path(), {.owner_user = UINT32_MAX}), UsageError,
-                          "Connection: owner_user is 4294967295");
-    CARILLON_EXPECT_ERROR(Connection(path(), {.timeout = 0ns}), UsageError,
-                          "Connection: the timeout is over already");
-    CARILLON_EXPECT_ERROR(Connection(path(), {.wait_for_owner = -1ns}), UsageError,
-                          "Connection: wait_for_owner is below 0");
-    CARILLON_EXPECT_ERROR(Connection(path(), {.name = "a\nb"}), UsageError,
-                          "Connection: a control character");
-    CARILLON_EXPECT_ERROR(Connection(path(), {.name = "m\xfcller"}), UsageError, "no UTF-8");
     Connection const owner = connect();
     CARILLON_EXPECT_ERROR((owner.channel<Ask, Told>("")), UsageError, "1 to 63");
     CARILLON_EXPECT_ERROR((owner.channel<Ask, Told>("a\x7f")), UsageError,
                           "Connection::channel: a control character");
+}
+
+template <class Asker>
+class ConnectOptionsTest : public RefusedTest {};
+TYPED_TEST_SUITE(ConnectOptionsTest, Askers, AskerName);
+
+TYPED_TEST(ConnectOptionsTest, thoseThatMakeNoSense) {
+    Server const server = this->serve();
+    auto const expect_refused = [&](ConnectOptions const& options, std::string const& why) {
+        CARILLON_EXPECT_ERROR((void)TypeParam(this->path(), options), UsageError,
+                              std::string(TypeParam::connects) + ": " + why);
+    };
+    expect_refused({.name = std::string(64, 'x')}, "a name of 64 characters");
+    expect_refused({.owner_user = UINT32_MAX}, "owner_user is 4294967295");
+    expect_refused({.timeout = 0ns}, "the timeout is over already");
+    expect_refused({.wait_for_owner = -1ns}, "wait_for_owner is below 0");
+    expect_refused({.name = "a\nb"}, "a control character");
+    expect_refused({.name = "m\xfcller"}, "a control character");
 }
 
 TEST_F(RefusedTest, programOfAnyNameMayConnect) {

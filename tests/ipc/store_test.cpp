@@ -337,12 +337,8 @@ TEST_F(StoreTest, badInput) {
         CARILLON_EXPECT_ERROR((void)client.create("", bytes), OutOfMemoryError, "Store::create: ");
     }
     CARILLON_EXPECT_ERROR((void)serve(), UsageError, "taken");
-    CARILLON_EXPECT_ERROR((void)serve({.name = ""}), UsageError, "0 characters");
-    CARILLON_EXPECT_ERROR((void)serve({.mode = 01777}), UsageError, "1777");
-    CARILLON_EXPECT_ERROR((void)serve({.connections = 0}), UsageError, "ever connect");
     CARILLON_EXPECT_ERROR(Store(Device::open("emulated"), {.bytes = 0}), UsageError, "room");
     CARILLON_EXPECT_ERROR(Store("/nowhere/store.sock"), SystemError, "no such socket");
-    CARILLON_EXPECT_ERROR(Store(path(), {.timeout = 0ns}), UsageError, "over already");
     CARILLON_EXPECT_ERROR((void)client.serve(path() + "2"), UsageError,
                           "Store::serve: the store is another process's");
     CARILLON_EXPECT_ERROR((void)client.sealed_doorbell(), UsageError, "another process's");
@@ -360,55 +356,6 @@ TEST_F(StoreTest, badInput) {
     MutableBuffer moved = client.create("", 1);
     MutableBuffer const taken = std::move(moved);
     CARILLON_EXPECT_ERROR((void)moved.id(), UsageError, "moved from");  // NOLINT
-}
-
-// 1. Nonsense comes, and messages of another version. 2. Other clients notice nothing.
-TEST_F(StoreTest, strangersAreToldAndDropped) {
-    Server const server = serve();
-    Store const other = connect();
-    auto const says = [&](std::vector<std::byte> const& bytes) {
-        detail::UnixSocket const stranger = detail::connect_unix("test", path(), patience);
-        EXPECT_TRUE(stranger.send("test", bytes));
-        std::optional<RefusalReason> reason;
-        EXPECT_TRUE(eventually([&] {
-            auto const received = stranger.receive("test", 0);
-            if (auto const* message = std::get_if<detail::SocketMessage>(&received)) {
-                auto const decoded = messages::decode(message->bytes, 0).message;
-                if (auto const* refused = std::get_if<messages::Refused>(&decoded))
-                    reason = refused->reason;
-            }
-            return std::holds_alternative<detail::PeerClosed>(received);
-        }));
-        return reason;
-    };
-    EXPECT_EQ(says(std::vector<std::byte>(64)), RefusalReason::bad_message);
-    EXPECT_EQ(says(messages::encode(1, messages::CreateBuffer{"a", 1, false})),
-              RefusalReason::bad_message);
-    EXPECT_EQ(says(messages::encode(1, messages::BufferDone{})), RefusalReason::bad_message);
-    auto hello = messages::encode(1, messages::Hello{"of tomorrow"});
-    hello.at(sizeof(std::uint32_t)) = std::byte{messages::messages_version + 1};
-    EXPECT_EQ(says(hello), RefusalReason::version);
-    hello.pop_back();
-    EXPECT_EQ(says(hello), RefusalReason::version);
-    for (bool const is_known : {false, true}) {
-        detail::UnixSocket const wordy = detail::connect_unix("test", path(), patience);
-        if (is_known) {
-            EXPECT_TRUE(wordy.send("test", messages::encode(1, messages::Hello{"wordy"})));
-        }
-        EXPECT_TRUE(say_too_much(wordy));
-        std::optional<RefusalReason> reason;
-        EXPECT_TRUE(eventually([&] {
-            auto const received = wordy.receive("test", 0);
-            if (auto const* message = std::get_if<detail::SocketMessage>(&received)) {
-                auto const decoded = messages::decode(message->bytes, 0).message;
-                if (auto const* refused = std::get_if<messages::Refused>(&decoded))
-                    reason = refused->reason;
-            }
-            return std::holds_alternative<detail::PeerClosed>(received);
-        }));
-        EXPECT_EQ(reason, RefusalReason::bad_message);
-    }
-    EXPECT_TRUE(other.list().empty());
 }
 
 // 1. C cannot map a buffer that it has made, and says why. 2. P has a line of that, and the buffer
@@ -488,17 +435,6 @@ TEST_F(StoreTest, usersThatAreNotAmongThoseThatMay) {
     EXPECT_NE(client.line().find("not allowed"), std::string::npos);
     EXPECT_EQ(client.status(), 0);
     EXPECT_EQ(store().list().size(), 1U);
-}
-
-TEST_F(StoreTest, usersThatMayNotFillNothing) {
-    if (::geteuid() != 0) GTEST_SKIP() << "only root can be another user";
-    ASSERT_EQ(::chmod(socket().folder().c_str(), 0755), 0);
-    Server const server = serve({.mode = 0666, .users = {1}, .connections = 1});
-    Process many({"crowd", path(), "65534", "20"});
-    EXPECT_EQ(many.line(), "refused");
-    EXPECT_TRUE(connect().list().empty());
-    many.close_input();
-    EXPECT_EQ(many.status(), 0);
 }
 
 // What the server calls may call it.

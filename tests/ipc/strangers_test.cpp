@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an owner makes of those who say too much, too little, or what is not theirs to say, while
-// another client goes on. P: the owner; C: the other client; both in this process, as the stranger.
+// What an owner of a kernel and a store makes of those who say too much, too little, or what is not
+// theirs to say, while others go on. P: the owner; C: the others; all in this process.
 #include <gtest/gtest.h>
 #include <poll.h>
 
@@ -35,7 +35,9 @@ class StrangersTest : public testing::Test {
     ~StrangersTest() override {
         // Nobody else has suffered.
         EXPECT_EQ(other_.call({21}, patience).twice, 42U);
-        EXPECT_TRUE(eventually([&] { return server_.clients().size() == 1; }));
+        EXPECT_EQ(sealed_.size(), 8U);
+        EXPECT_EQ(others_.list().size(), 1U);
+        EXPECT_TRUE(eventually([&] { return server_.clients().size() == 2; }));
     }
     [[nodiscard]] std::string path() const { return path_.get(); }
     [[nodiscard]] detail::UnixSocket stranger() const { return stranger_at(path_.get()); }
@@ -53,8 +55,17 @@ class StrangersTest : public testing::Test {
     Device device_ = Device::open("emulated");
     PersistentKernel<CountingHandler, SharedChannels> kernel_{
         device_, {.blocks = 2, .idle = IdlePolicy::park()}};
-    Server server_ = kernel_.serve(path_.get());
+    Store store_{device_, {.bytes = 1U << 20U}};
+    Server server_ = serve();
     Channel<Ask, Told> other_ = Connection(path_.get(), {.timeout = patience}).channel<Ask, Told>();
+    Store others_{path_.get(), {.timeout = patience}};
+    Buffer sealed_ = others_.create("others", 8).seal();
+
+    [[nodiscard]] Server serve() const {
+        Server server = kernel_.serve(path_.get());
+        server.add(store_);
+        return server;
+    }
 };
 
 TEST_F(StrangersTest, oneThatSaysNothingIsDroppedAfterAWhile) {
@@ -64,10 +75,13 @@ TEST_F(StrangersTest, oneThatSaysNothingIsDroppedAfterAWhile) {
     EXPECT_EQ(last_words(silent), std::nullopt);
 }
 
-TEST_F(StrangersTest, oneThatWantsAChannelBeforeItSaysWhoItIs) {
-    detail::UnixSocket const rude = stranger();
-    EXPECT_TRUE(say(rude, attach()));
-    EXPECT_EQ(last_words(rude), RefusalReason::bad_message);
+TEST_F(StrangersTest, oneThatWantsSomethingBeforeItSaysWhoItIs) {
+    for (detail::Message const& wish :
+         {detail::Message(attach()), detail::Message(detail::CreateBuffer{"a", 1, false})}) {
+        detail::UnixSocket const rude = stranger();
+        EXPECT_TRUE(say(rude, wish));
+        EXPECT_EQ(last_words(rude), RefusalReason::bad_message);
+    }
 }
 
 TEST_F(StrangersTest, oneThatIntroducesItselfTwice) {
@@ -77,9 +91,13 @@ TEST_F(StrangersTest, oneThatIntroducesItselfTwice) {
 }
 
 TEST_F(StrangersTest, oneThatTalksAsAnOwner) {
-    detail::UnixSocket const owner = known();
-    EXPECT_TRUE(say(owner, detail::Notice{"kernel", KernelState::stopped, ""}));
-    EXPECT_EQ(last_words(owner), RefusalReason::bad_message);
+    for (detail::Message const& word :
+         {detail::Message(detail::Notice{"kernel", KernelState::stopped, ""}),
+          detail::Message(detail::BufferDone{})}) {
+        detail::UnixSocket const owner = known();
+        EXPECT_TRUE(say(owner, word));
+        EXPECT_EQ(last_words(owner), RefusalReason::bad_message);
+    }
 }
 
 TEST_F(StrangersTest, oneThatSendsHalfAMessage) {
