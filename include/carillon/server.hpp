@@ -128,11 +128,6 @@ class Server {
 
    private:
     friend struct detail::ServerMaker;
-    Server(std::filesystem::path const& path, std::shared_ptr<detail::Lender> kernel,
-           ServeOptions const& options);
-
-    void add(char const* call, std::string_view name, std::shared_ptr<detail::Lender> lender);
-    void share(std::string_view name, std::shared_ptr<detail::PublishedObject> object);
     [[nodiscard]] detail::Endpoint& endpoint(char const* call) const;
 
     std::shared_ptr<detail::Endpoint> endpoint_;
@@ -143,19 +138,11 @@ namespace detail {
 // What PersistentKernel::serve() does, and what objects do to be shared.
 struct ServerMaker {
     [[nodiscard]] static Server make(std::filesystem::path const& path,
-                                     std::shared_ptr<Lender> kernel, ServeOptions const& options) {
-        return {path, std::move(kernel), options};
-    }
-    static void add(Server& server, std::string_view name, std::shared_ptr<Lender> kernel) {
-        server.add("Server::add", name, std::move(kernel));
-    }
-    static void share(Server& server, std::string_view name, std::shared_ptr<Lender> object) {
-        server.add("Server::share", name, std::move(object));
-    }
+                                     std::shared_ptr<Lender> kernel, ServeOptions const& options);
+    static void add(Server& server, std::string_view name, std::shared_ptr<Lender> kernel);
+    static void share(Server& server, std::string_view name, std::shared_ptr<Lender> object);
     static void share(Server& server, std::string_view name,
-                      std::shared_ptr<PublishedObject> object) {
-        server.share(name, std::move(object));
-    }
+                      std::shared_ptr<PublishedObject> object);
 };
 
 }  // namespace detail

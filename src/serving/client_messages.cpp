@@ -44,26 +44,23 @@ constexpr std::array<std::string_view, std::variant_size_v<Message>> kinds{
     "BufferDone", "NextBuffer",    "ListedBuffer",   "WatchBuffers", "SealedNotice",
     "ShowMemory", "ShownMemory",   "MissedBuffers"};
 
-template <class Wire>
-void fields(Wire& wire, Hello& hello) {
-    wire_name(wire, "name", hello.name, longest_name);
-}
+template <class Message, class... Kinds>
+concept OneOf = (std::is_same_v<Message, Kinds> || ...);
 
-template <class Wire>
-void fields(Wire& wire, Welcome& welcome) {
+void fields(auto& wire, Hello& hello) { wire_name(wire, "name", hello.name, longest_name); }
+
+void fields(auto& wire, Welcome& welcome) {
     wire_number(wire, "process", welcome.process, 1, most_processes);
     wire_number(wire, "instance", welcome.instance, 1, most_numbers);
     wire_name(wire, "name", welcome.name, longest_name);
 }
 
-template <class Wire>
-void fields(Wire& wire, Refused& refused) {
+void fields(auto& wire, Refused& refused) {
     wire_enumerator(wire, "reason", refused.reason, RefusalReason::version, RefusalReason::other);
     wire_text(wire, "text", refused.text, longest_text);
 }
 
-template <class Wire>
-void memory_fields(Wire& wire, WireMemory& memory) {
+void memory_fields(auto& wire, WireMemory& memory) {
     wire_enumerator(wire, "source", memory.source, MemorySource::vulkan, MemorySource::memfd);
     bool there = memory.uuid.has_value();
     std::array<std::uint8_t, 16> bytes = memory.uuid.value_or(std::array<std::uint8_t, 16>{});
@@ -74,8 +71,7 @@ void memory_fields(Wire& wire, WireMemory& memory) {
     wire_flag(wire, "write_combining", memory.write_combining);
 }
 
-template <class Wire>
-void type_fields(Wire& wire, std::string const& which, WireType& type) {
+void type_fields(auto& wire, std::string const& which, WireType& type) {
     wire_number(wire, which + ".bytes", type.bytes, 1, largest_mailbox_value);
     wire_power_of_two(wire, which + ".alignment", type.alignment, 1, largest_mailbox_value);
     wire.raw(which + ".layout", type.layout);
@@ -84,8 +80,7 @@ void type_fields(Wire& wire, std::string const& which, WireType& type) {
     wire_name(wire, which + ".name", type.name, longest_name);
 }
 
-template <class Wire>
-void fields(Wire& wire, Attach& attach) {
+void fields(auto& wire, Attach& attach) {
     wire_name(wire, "object", attach.object, longest_name);
     wire_enumerator(wire, "kind", attach.kind, ObjectKind::kernel, last_kind);
     type_fields(wire, "request", attach.request);
@@ -93,8 +88,7 @@ void fields(Wire& wire, Attach& attach) {
     wire_flag(wire, "host_memory", attach.host_memory);
 }
 
-template <class Wire>
-void fields(Wire& wire, Attached& attached) {
+void fields(auto& wire, Attached& attached) {
     wire_number(wire, "lease", attached.lease, 1, most_leases);
     memory_fields(wire, attached.memory);
     wire_number(wire, "host_bytes", attached.host_bytes, 0, most_bytes);
@@ -110,39 +104,29 @@ void fields(Wire& wire, Attached& attached) {
     wire_flag(wire, "shares_processors", attached.shares_processors);
 }
 
-template <class Wire>
-void fields(Wire& wire, Mapped& mapped) {
+void fields(auto& wire, Mapped& mapped) {
     wire_number(wire, "lease", mapped.lease, 1, most_leases);
     wire_flag(wire, "mapped", mapped.mapped);
     wire_text(wire, "text", mapped.text, longest_text);
     if (mapped.mapped && !mapped.text.empty()) wire.fail("text", "it says why not, and it is");
 }
 
-template <class Wire>
-void fields(Wire& wire, Detach& detach) {
-    wire_number(wire, "lease", detach.lease, 1, most_leases);
+void fields(auto& wire, OneOf<Detach, Drained> auto& of) {
+    wire_number(wire, "lease", of.lease, 1, most_leases);
 }
 
-template <class Wire>
-void fields(Wire& wire, Notice& notice) {
+void fields(auto& wire, Notice& notice) {
     wire_name(wire, "object", notice.object, longest_name);
     wire_enumerator(wire, "state", notice.state, KernelState::starting, KernelState::failed);
     wire_text(wire, "text", notice.text, longest_text);
 }
 
-template <class Wire>
-void fields(Wire& wire, Drained& drained) {
-    wire_number(wire, "lease", drained.lease, 1, most_leases);
-}
-
-template <class Wire>
-void fields(Wire& wire, Look& look) {
+void fields(auto& wire, Look& look) {
     wire_number(wire, "object", look.object, 0, most_objects - 1);
     wire_number(wire, "place", look.place, 0, most_places - 1);
 }
 
-template <class Wire>
-void counter_fields(Wire& wire, std::string const& whose, WireCounters& counters) {
+void counter_fields(auto& wire, std::string const& whose, WireCounters& counters) {
     wire.raw(whose + ".submitted", counters.submitted);
     wire.raw(whose + ".answered", counters.answered);
     wire.raw(whose + ".taken", counters.taken);
@@ -151,8 +135,7 @@ void counter_fields(Wire& wire, std::string const& whose, WireCounters& counters
     wire.raw(whose + ".depth", counters.depth);
 }
 
-template <class Wire>
-void fields(Wire& wire, Seen& seen) {
+void fields(auto& wire, Seen& seen) {
     wire_number(wire, "objects", seen.objects, 0, most_objects);
     wire_text(wire, "object", seen.object, longest_name);
     wire_enumerator(wire, "kind", seen.kind, ObjectKind::kernel, last_kind);
@@ -175,39 +158,25 @@ void fields(Wire& wire, Seen& seen) {
     wire.raw("most_buffer_bytes", seen.most_buffer_bytes);
 }
 
-template <class Wire>
-void fields(Wire& wire, Ended& ended) {
+void fields(auto& wire, Ended& ended) {
     wire_number(wire, "lease", ended.lease, 1, most_leases);
     wire_text(wire, "text", ended.text, longest_text);
 }
 
-template <class Wire>
-void fields(Wire& wire, CreateBuffer& create) {
+void fields(auto& wire, CreateBuffer& create) {
     wire_text(wire, "name", create.name, longest_name);
     wire_number(wire, "bytes", create.bytes, 1, largest_buffer);
     wire_flag(wire, "host_memory", create.host_memory);
 }
 
 // By number or by name, and not both.
-template <class Wire>
-void key_fields(Wire& wire, std::uint64_t& buffer, std::string& name) {
-    wire.raw("buffer", buffer);
-    wire_text(wire, "name", name, longest_name);
-    if ((buffer == 0) == name.empty()) wire.fail("name", "a number or a name says which");
+void fields(auto& wire, OneOf<GetBuffer, RemoveBuffer> auto& key) {
+    wire.raw("buffer", key.buffer);
+    wire_text(wire, "name", key.name, longest_name);
+    if ((key.buffer == 0) == key.name.empty()) wire.fail("name", "a number or a name says which");
 }
 
-template <class Wire>
-void fields(Wire& wire, GetBuffer& get) {
-    key_fields(wire, get.buffer, get.name);
-}
-
-template <class Wire>
-void fields(Wire& wire, RemoveBuffer& remove) {
-    key_fields(wire, remove.buffer, remove.name);
-}
-
-template <class Wire>
-void fields(Wire& wire, LentBuffer& lent) {
+void fields(auto& wire, LentBuffer& lent) {
     wire_number(wire, "buffer", lent.buffer, 1, most_numbers);
     wire_text(wire, "name", lent.name, longest_name);
     wire_number(wire, "bytes", lent.bytes, 1, largest_buffer);
@@ -219,33 +188,19 @@ void fields(Wire& wire, LentBuffer& lent) {
     if (lent.bytes > lent.memory.bytes) wire.fail("bytes", "the memory has fewer");
 }
 
-template <class Wire>
-void fields(Wire& wire, SealBuffer& seal) {
-    wire_number(wire, "buffer", seal.buffer, 1, most_numbers);
+void fields(auto& wire, OneOf<SealBuffer, ReleaseBuffer, ShowMemory> auto& of) {
+    wire_number(wire, "buffer", of.buffer, 1, most_numbers);
 }
 
-template <class Wire>
-void fields(Wire& wire, ReleaseBuffer& release) {
-    wire_number(wire, "buffer", release.buffer, 1, most_numbers);
+void fields(auto& wire, OneOf<ForgetMemory, ShownMemory> auto& of) {
+    wire_number(wire, "memory", of.memory, 1, most_numbers);
 }
 
-template <class Wire>
-void fields(Wire& wire, ForgetMemory& forget) {
-    wire_number(wire, "memory", forget.memory, 1, most_numbers);
-}
+void fields(auto& wire, BufferDone& done) { wire.raw("spare", done.spare); }
 
-template <class Wire>
-void fields(Wire& wire, BufferDone& done) {
-    wire.raw("spare", done.spare);
-}
+void fields(auto& wire, NextBuffer& next) { wire.raw("buffer", next.buffer); }
 
-template <class Wire>
-void fields(Wire& wire, NextBuffer& next) {
-    wire.raw("buffer", next.buffer);
-}
-
-template <class Wire>
-void fields(Wire& wire, ListedBuffer& listed) {
+void fields(auto& wire, ListedBuffer& listed) {
     wire.raw("buffer", listed.buffer);
     wire_text(wire, "name", listed.name, longest_name);
     wire_number(wire, "bytes", listed.bytes, 0, largest_buffer);
@@ -257,38 +212,24 @@ void fields(Wire& wire, ListedBuffer& listed) {
     wire.raw("user", listed.user);
 }
 
-template <class Wire>
-void fields(Wire& wire, WatchBuffers& watch) {
+void fields(auto& wire, WatchBuffers& watch) {
     wire_enumerator(wire, "news", watch.news, SealedNews::none, SealedNews::buffers);
     wire.raw("came", watch.came);
 }
 
-template <class Wire>
-void fields(Wire& wire, SealedNotice& sealed) {
+void fields(auto& wire, SealedNotice& sealed) {
     wire_number(wire, "buffer", sealed.buffer, 1, most_numbers);
     wire_text(wire, "name", sealed.name, longest_name);
     wire_number(wire, "bytes", sealed.bytes, 1, largest_buffer);
     wire.raw("missed", sealed.missed);
 }
 
-template <class Wire>
-void fields(Wire& wire, ShowMemory& show) {
-    wire_number(wire, "buffer", show.buffer, 1, most_numbers);
-}
-
-template <class Wire>
-void fields(Wire& wire, ShownMemory& shown) {
-    wire_number(wire, "memory", shown.memory, 1, most_numbers);
-}
-
-template <class Wire>
-void fields(Wire& wire, UnmappedBuffer& unmapped) {
+void fields(auto& wire, UnmappedBuffer& unmapped) {
     wire_number(wire, "buffer", unmapped.buffer, 1, most_numbers);
     wire_text(wire, "text", unmapped.text, longest_text);
 }
 
-template <class Wire>
-void fields(Wire& wire, MissedBuffers& missed) {
+void fields(auto& wire, MissedBuffers& missed) {
     wire_number(wire, "count", missed.count, 1, most_numbers);
 }
 

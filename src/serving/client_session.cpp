@@ -15,7 +15,6 @@
 #include "carillon/error.hpp"
 #include "os/process.hpp"
 #include "serving/object_kinds.hpp"
-#include "serving/published_log.hpp"
 
 namespace carillon::detail {
 namespace {
@@ -172,16 +171,7 @@ LeasedChannel ClientSession::attach(std::string_view object, MessageTypes const&
 }
 
 LeasedEnd<MailboxView> ClientSession::mailbox(std::string_view object, MessageType const& type,
-                                              bool to_device) {
-    return mailbox_of(object, to_device ? ObjectKind::mailbox : ObjectKind::mailbox_to_host, type);
-}
-
-LeasedEnd<MailboxView> ClientSession::log(std::string_view object) {
-    return mailbox_of(object, ObjectKind::log, PublishedLog::type());
-}
-
-LeasedEnd<MailboxView> ClientSession::mailbox_of(std::string_view object, ObjectKind kind,
-                                                 MessageType const& type) {
+                                              ObjectKind kind) {
     auto lease = lease_of(object, kind, {type, type});
     auto const view = lease->mapped().view_of<MailboxLayout>();
     auto end = leased(lease, view, link_->options().wait);
@@ -312,6 +302,54 @@ bool ClientSession::tell_drained(Link::Lock const& lock) {
         if (lease->newly_drained() && !link_->tell(lock, Drained{number})) lease->tell_again();
     }
     return drains;
+}
+
+ClientLease::ClientLease(std::shared_ptr<ClientSession> session, std::string object,
+                         Attached const& attached, MappedChannel mapped)
+    : session_(std::move(session)),
+      object_(std::move(object)),
+      number_(attached.lease),
+      mapped_(std::move(mapped)) {}
+
+ClientLease::~ClientLease() { session_->detach(*this); }
+
+void ClientLease::require_open(std::string_view call) const {
+    if (state_word() == KernelState::running) return;
+    require_lent(call);
+    session_->require_open(call, object_);
+    require_lent(call);  // the name may be another object's by now, which runs
+}
+
+void ClientLease::require_lent(std::string_view call) const {
+    std::lock_guard const lock(mutex_);
+    if (!ended_.empty()) throw StoppedError(call, ended_);
+}
+
+void ClientLease::require_alive(std::string_view call) {
+    if (state_word() != KernelState::draining) require_open(call);
+}
+
+void ClientLease::ask(std::function<bool()> answered) {
+    if (session_->inherited()) return;  // who held the lock may not be there
+    std::lock_guard const lock(mutex_);
+    answered_ = std::move(answered);
+}
+
+bool ClientLease::newly_drained() {
+    std::lock_guard const lock(mutex_);
+    if (told_ || (answered_ && !answered_())) return false;
+    return told_ = true;
+}
+
+void ClientLease::end(std::string why) {
+    std::lock_guard const lock(mutex_);
+    ended_ = std::move(why);
+    set(KernelState::failed);
+}
+
+void ClientLease::tell_again() {
+    std::lock_guard const lock(mutex_);
+    told_ = false;
 }
 
 }  // namespace carillon::detail

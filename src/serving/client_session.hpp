@@ -37,10 +37,9 @@ class ClientSession final : public LeaseListener,
     ~ClientSession() override { link_->stop_listening(); }
 
     [[nodiscard]] LeasedChannel attach(std::string_view object, MessageTypes const& types);
-    // The host's end of an object. `type`: of its values.
+    // The host's end of an object. `type`: of its values. A log is a mailbox, too.
     [[nodiscard]] LeasedEnd<MailboxView> mailbox(std::string_view object, MessageType const& type,
-                                                 bool to_device = true);
-    [[nodiscard]] LeasedEnd<MailboxView> log(std::string_view object);
+                                                 ObjectKind kind = ObjectKind::mailbox);
     [[nodiscard]] LeasedEnd<RingView> ring(std::string_view object, MessageType const& type,
                                            bool to_device);
     // And how many bytes a chunk has.
@@ -69,8 +68,6 @@ class ClientSession final : public LeaseListener,
                                       Deadline const& deadline);
     [[nodiscard]] std::shared_ptr<ClientLease> lease_of(std::string_view object, ObjectKind kind,
                                                         MessageTypes const& types);
-    [[nodiscard]] LeasedEnd<MailboxView> mailbox_of(std::string_view object, ObjectKind kind,
-                                                    MessageType const& type);
     [[nodiscard]] std::shared_ptr<ClientLease> map(OwnerAnswer answer, Attach const& asked);
     // In host memory where the device's cannot be mapped here.
     [[nodiscard]] std::shared_ptr<ClientLease> map_anywhere(Attach attach,

@@ -50,11 +50,13 @@ detail::LeasedChannel Connection::attach(std::string_view object,
 detail::LeasedEnd<detail::MailboxView> Connection::mailbox_end(std::string_view object,
                                                                detail::MessageType const& type,
                                                                bool to_device) const {
-    return session("Connection::mailbox").mailbox(object, type, to_device);
+    auto const kind = to_device ? ObjectKind::mailbox : ObjectKind::mailbox_to_host;
+    return session("Connection::mailbox").mailbox(object, type, kind);
 }
 
 LogReader Connection::log(NameArgument object) const {
-    return LogReader(detail::LogReaderState::make(session("Connection::log").log(object)));
+    return LogReader(detail::LogReaderState::make(
+        session("Connection::log").mailbox(object, detail::PublishedLog::type(), ObjectKind::log)));
 }
 
 detail::LeasedEnd<detail::RingView> Connection::ring_end(std::string_view object,

@@ -15,31 +15,15 @@
 namespace carillon::detail {
 namespace {
 
-constexpr char const* endpoint_call = "Server";
 constexpr std::chrono::milliseconds idle_period{200};
 constexpr std::chrono::milliseconds retry_period{5};
-constexpr std::chrono::milliseconds longest_spin{100};
-
-ServeOptions checked(ServeOptions options) {
-    auto const need = [](char const* field, std::size_t value, char const* what) {
-        if (value != 0) return;
-        throw UsageError(endpoint_call,
-                         fmt::format("ServeOptions::{} of 0: nobody could ever {}", field, what));
-    };
-    need("channels_per_connection", options.channels_per_connection, "attach");
-    need("bytes_per_connection", options.bytes_per_connection, "attach");
-    need("descriptors_per_connection", options.descriptors_per_connection, "attach");
-    need("buffers_per_connection", options.buffers_per_connection, "get a buffer");
-    options.spin = std::min<std::chrono::nanoseconds>(spin_time(options.spin), longest_spin);
-    return options;
-}
 
 }  // namespace
 
 Endpoint::Endpoint(ServeOptions const& options)
-    : options_(checked(options)),
-      reception_(endpoint_call, options_),
-      wakeup_(endpoint_call),
+    : options_(checked_serve(options)),
+      reception_(options_),
+      wakeup_(server_call),
       objects_(options_, reception_, sessions_) {}
 
 std::shared_ptr<Endpoint> Endpoint::make(ServeOptions const& options) {
@@ -87,7 +71,7 @@ void Endpoint::add(std::unique_ptr<ServedItem> object) {
 
 void Endpoint::add(std::shared_ptr<BufferTable> store) {
     std::lock_guard const lock(mutex_);
-    if (buffers_) throw UsageError(endpoint_call, "it has a store already");
+    if (buffers_) throw UsageError(server_call, "it has a store already");
     buffers_.emplace(std::move(store), options_, reception_, sessions_, wakeup_);
     if (thread_.joinable()) buffers_->log_limits();
 }
@@ -184,7 +168,7 @@ void Endpoint::accept(UnixSocket socket) {
 
 void Endpoint::handle(Session& session, std::uint32_t id, Message const& message) {
     if (session.name.empty() != std::holds_alternative<Hello>(message)) {
-        throw ProtocolError(endpoint_call, "a client says hello first, and once");
+        throw ProtocolError(server_call, "a client says hello first, and once");
     }
     try {
         std::visit(
@@ -199,7 +183,7 @@ void Endpoint::handle(Session& session, std::uint32_t id, Message const& message
                     session.uses_buffers = true;
                     service.answer(session, id, said);
                 } else {
-                    throw ProtocolError(endpoint_call, "a message that only an owner sends");
+                    throw ProtocolError(server_call, "a message that only an owner sends");
                 }
             },
             message);

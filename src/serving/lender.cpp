@@ -9,7 +9,8 @@
 #include "carillon/detail/host/checks.hpp"
 #include "carillon/detail/protocol/pool_places.hpp"
 #include "carillon/error.hpp"
-#include "serving/memories.hpp"
+#include "os/descriptor_room.hpp"
+#include "os/own_user.hpp"
 #include "serving/object_kinds.hpp"
 
 namespace carillon::detail {
@@ -175,11 +176,27 @@ std::shared_ptr<LentMemory> Lender::memory_for(std::uint32_t user, ChannelSharin
         if (!memory->user) unused = memory;
     }
     if (unused != nullptr) return unused;
-    auto const* const made = make_memory(
-        device_, user, places_.size(), memories_.size(), descriptors_of_place(),
-        [&]() -> std::shared_ptr<LentMemory> const& { return add_memory(sharing); },
-        [&] { return free_oldest(); });
-    return made == nullptr ? nullptr : *made;
+    // Memory that a client has had is that user's alone, since the client may have it mapped still.
+    // Where none can be freed beside a kernel, as many again are kept for the owner's user and
+    // root.
+    constexpr std::size_t of_a_place = 4;
+    bool const more = is_kept_for(user) && !device_.traits().frees_beside_kernels;
+    bool const may_be_more = memories_.size() < (more ? 2 : 1) * of_a_place * places_.size();
+    unsigned const descriptors = descriptors_of_place();
+    bool const keeps_all = may_be_more && can_open(descriptors, descriptors_for_gone());
+    if (!keeps_all && !free_oldest() &&
+        !(may_be_more && can_open(descriptors, descriptors_for(user)))) {
+        return nullptr;
+    }
+    for (;;) {
+        try {
+            return add_memory(sharing);
+        } catch (SystemError const& error) {
+            if (!none_left(error.code()) || !free_oldest()) throw;
+        } catch (OutOfMemoryError const&) {
+            if (!free_oldest()) throw;
+        }
+    }
 }
 
 bool Lender::free_oldest() noexcept {

@@ -89,30 +89,29 @@ class WireReader {
 // two.
 void cut(std::string& text, std::size_t longest);
 
-template <class Wire, class T>
-void wire_number(Wire& wire, std::string_view field, T& value, std::type_identity_t<T> least,
+template <class T>
+void wire_number(auto& wire, std::string_view field, T& value, std::type_identity_t<T> least,
                  std::type_identity_t<T> most) {
     wire.raw(field, value);
     if (value >= least && value <= most) return;
     wire.fail(field, fmt::format("{} is not from {} to {}", value, least, most));
 }
 
-template <class Wire, class T>
-void wire_power_of_two(Wire& wire, std::string_view field, T& value, std::type_identity_t<T> least,
+template <class T>
+void wire_power_of_two(auto& wire, std::string_view field, T& value, std::type_identity_t<T> least,
                        std::type_identity_t<T> most) {
     wire_number(wire, field, value, least, most);
     if (!std::has_single_bit(value)) wire.fail(field, fmt::format("{} is no power of two", value));
 }
 
-template <class Wire>
-void wire_flag(Wire& wire, std::string_view field, bool& value) {
+void wire_flag(auto& wire, std::string_view field, bool& value) {
     std::uint8_t byte = value ? 1 : 0;
     wire_number(wire, field, byte, 0, 1);
     value = byte != 0;
 }
 
-template <class Wire, class Enumeration>
-void wire_enumerator(Wire& wire, std::string_view field, Enumeration& value, Enumeration least,
+template <class Enumeration>
+void wire_enumerator(auto& wire, std::string_view field, Enumeration& value, Enumeration least,
                      Enumeration most) {
     static_assert(std::is_same_v<std::underlying_type_t<Enumeration>, std::uint8_t>);
     auto byte = static_cast<std::uint8_t>(value);
@@ -122,8 +121,7 @@ void wire_enumerator(Wire& wire, std::string_view field, Enumeration& value, Enu
 }
 
 // For people: may be empty.
-template <class Wire>
-void wire_text(Wire& wire, std::string_view field, std::string& value, std::size_t longest) {
+void wire_text(auto& wire, std::string_view field, std::string& value, std::size_t longest) {
     wire.clean(value);
     wire.characters(field, value, longest + 1);
     std::size_t const wrong = unprintable(value);
@@ -132,8 +130,7 @@ void wire_text(Wire& wire, std::string_view field, std::string& value, std::size
                                  static_cast<unsigned char>(value[wrong])));
 }
 
-template <class Wire>
-void wire_name(Wire& wire, std::string_view field, std::string& value, std::size_t longest) {
+void wire_name(auto& wire, std::string_view field, std::string& value, std::size_t longest) {
     if (unprintable(value) != std::string::npos) {
         wire.fail(field, "it has a control character, or is no UTF-8");
     }

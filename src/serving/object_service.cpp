@@ -22,7 +22,6 @@ namespace {
 // Who wants a channel waits so long for a block that is at the last request of a client that went:
 // not as long as a client waits for its answer (ConnectOptions::timeout), unless that is said.
 constexpr std::chrono::seconds longest_end{4};
-constexpr char const* objects_call = "Server";
 
 // Where one of them is known by its size, and perhaps its name, nothing else can be compared.
 bool alike(MessageType const& ours, WireType const& theirs) {
@@ -59,7 +58,7 @@ std::string difference(ObjectKind kind, MessageType const& ours, WireType const&
 }  // namespace
 
 std::vector<std::unique_ptr<ServedItem>> ObjectService::add(std::unique_ptr<ServedItem> object) {
-    require_name(objects_call, "object", object->name());
+    require_name(server_call, "object", object->name());
     auto const same = std::ranges::find_if(
         objects_, [&](auto const& each) { return each->name() == object->name(); });
     if (same == objects_.end()) {
@@ -68,8 +67,8 @@ std::vector<std::unique_ptr<ServedItem>> ObjectService::add(std::unique_ptr<Serv
     }
     (void)(*same)->look(true);
     if (!(*same)->ended()) {
-        throw UsageError(objects_call, fmt::format(R"(there is a {} of the name "{}" already)",
-                                                   to_string((*same)->kind()), (*same)->name()));
+        throw UsageError(server_call, fmt::format(R"(there is a {} of the name "{}" already)",
+                                                  to_string((*same)->kind()), (*same)->name()));
     }
     object->follow();
     former_.push_back(std::move(object));

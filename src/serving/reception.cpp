@@ -10,6 +10,7 @@
 
 #include "carillon/detail/host/say_line.hpp"
 #include "os/descriptor_room.hpp"
+#include "serving/buffer_access.hpp"
 #include "serving/client_messages.hpp"
 #include "serving/user_share.hpp"
 
@@ -28,6 +29,7 @@ constexpr std::chrono::seconds a_while{1};
 constexpr std::chrono::seconds files_period{1};
 // A connection that reads is lent so many descriptors ahead.
 constexpr unsigned most_unread_of_connection = 16;
+constexpr std::chrono::milliseconds longest_spin{100};
 
 std::uint64_t new_instance() {
     std::random_device random;
@@ -35,37 +37,51 @@ std::uint64_t new_instance() {
     return high << 32U | random();
 }
 
-void require_possible(std::string_view call, std::string_view field,
-                      std::vector<std::uint32_t> const& numbers) {
-    for (std::uint32_t const each : numbers) require_possible_number(call, field, each);
-}
-
-ServeOptions checked_reception(std::string_view call, ServeOptions const& options) {
-    require_name(call, "owner", *options.name);
-    if ((options.mode & ~0777U) != 0) {
-        throw UsageError(call,
-                         fmt::format("mode {:o}: a socket has nine bits of it", options.mode));
-    }
-    if ((options.mode & 0222U) == 0) {
-        throw UsageError(call, fmt::format("mode {:o}: nobody could ever connect, which takes "
-                                           "the permission to write",
-                                           options.mode));
-    }
-    if (options.connections == 0) {
-        throw UsageError(call, "ServeOptions::connections of 0: nobody could ever connect");
-    }
-    require_possible(call, "ServeOptions::users", options.users);
-    require_possible(call, "ServeOptions::groups", options.groups);
-    return options;
+void require_possible(std::string_view field, std::vector<std::uint32_t> const& numbers) {
+    for (std::uint32_t const each : numbers) require_possible_number(server_call, field, each);
 }
 
 }  // namespace
 
-Reception::Reception(std::string_view call, ServeOptions const& options)
-    : call_(call), options_(checked_reception(call, options)), instance_(new_instance()) {}
+Refusal refusal_of(std::exception const& error) {
+    auto const* system = dynamic_cast<SystemError const*>(&error);
+    bool const no_room = dynamic_cast<OutOfMemoryError const*>(&error) != nullptr ||
+                         (system != nullptr && is_out_of_room(system->code()));
+    return {no_room ? RefusalReason::full : RefusalReason::other, error.what()};
+}
+
+ServeOptions checked_serve(ServeOptions options) {
+    require_name(server_call, "owner", *options.name);
+    if ((options.mode & ~0777U) != 0) {
+        throw UsageError(server_call,
+                         fmt::format("mode {:o}: a socket has nine bits of it", options.mode));
+    }
+    if ((options.mode & 0222U) == 0) {
+        throw UsageError(server_call,
+                         fmt::format("mode {:o}: nobody could ever connect, which takes the "
+                                     "permission to write",
+                                     options.mode));
+    }
+    auto const need = [](char const* field, std::size_t value, char const* what) {
+        if (value != 0) return;
+        throw UsageError(server_call,
+                         fmt::format("ServeOptions::{} of 0: nobody could ever {}", field, what));
+    };
+    need("connections", options.connections, "connect");
+    need("channels_per_connection", options.channels_per_connection, "attach");
+    need("bytes_per_connection", options.bytes_per_connection, "attach");
+    need("descriptors_per_connection", options.descriptors_per_connection, "attach");
+    need("buffers_per_connection", options.buffers_per_connection, "get a buffer");
+    require_possible("ServeOptions::users", options.users);
+    require_possible("ServeOptions::groups", options.groups);
+    options.spin = std::min<std::chrono::nanoseconds>(spin_time(options.spin), longest_spin);
+    return options;
+}
+
+Reception::Reception(ServeOptions const& options) : options_(options), instance_(new_instance()) {}
 
 void Reception::open(std::filesystem::path const& path) {
-    listener_.emplace(call_, path, options_.mode);
+    listener_.emplace(server_call, path, options_.mode);
     path_ = path;
     // Each takes two, and others of this process are wanted too.
     std::size_t const fit = std::max<std::size_t>(limit_of_descriptors() / 4, 1);
@@ -113,7 +129,7 @@ void Reception::accept_all(::pollfd const& listened,
 
 std::optional<Refusal> Reception::admit(Visitor& visitor) {
     try {
-        visitor.peer = visitor.socket.peer(call_);
+        visitor.peer = visitor.socket.peer(server_call);
         if (!is_allowed(visitor)) {
             return Refusal{
                 RefusalReason::not_allowed,
@@ -122,7 +138,7 @@ std::optional<Refusal> Reception::admit(Visitor& visitor) {
         auto refusal = require_place(visitor.peer.uid);
         if (refusal && drop_stranger(visitor.peer.uid)) refusal = require_place(visitor.peer.uid);
         if (refusal) return refusal;
-        auto process = visitor.socket.peer_process(call_);
+        auto process = visitor.socket.peer_process(server_call);
         if (process.ended && !visitor.socket.is_closed()) {
             return Refusal{RefusalReason::other,
                            "the process that connected has ended, and another has its socket"};
@@ -190,7 +206,7 @@ bool Reception::is_allowed(Visitor const& visitor) const {
     if (is_own_user(peer.uid)) return true;
     if (std::ranges::count(options_.users, peer.uid) != 0 && !is_nameless_user(peer.uid))
         return true;
-    std::vector<gid_t> groups = visitor.socket.peer_groups(call_);
+    std::vector<gid_t> groups = visitor.socket.peer_groups(server_call);
     groups.push_back(peer.gid);
     return std::ranges::any_of(groups, [&](gid_t group) {
         return std::ranges::count(options_.groups, group) != 0 && !is_nameless_group(group);
@@ -205,7 +221,7 @@ void Reception::receive_from(Visitor& visitor, std::function<void(Decoded const&
     if (!visitor.heard) return;
     for (unsigned i = 0; i < messages_in_a_turn && !visitor.over && visitor.unsent.empty(); ++i) {
         try {
-            Received const received = visitor.socket.receive(call_, 0);
+            Received const received = visitor.socket.receive(server_call, 0);
             if (std::holds_alternative<NothingThere>(received)) return;
             if (std::holds_alternative<PeerClosed>(received)) {
                 visitor.over = true;
@@ -245,7 +261,7 @@ void Reception::refuse(Visitor& visitor, std::uint32_t id, Refusal refusal) {
 
 bool Reception::try_send(Visitor& visitor, std::vector<std::byte> const& bytes) const {
     try {
-        if (!visitor.socket.send(call_, bytes)) visitor.over = true;
+        if (!visitor.socket.send(server_call, bytes)) visitor.over = true;
         return true;
     } catch (SystemError const& error) {
         if (!is_out_of_room(error.code())) throw;
@@ -300,7 +316,8 @@ Reception::Unread Reception::count_unread(uid_t user) const {
 void Reception::lend(Visitor& visitor, std::uint32_t id, Message const& message,
                      std::span<int const> descriptors) {
     try {
-        if (!visitor.socket.send(call_, encode(id, message), descriptors)) visitor.over = true;
+        if (!visitor.socket.send(server_call, encode(id, message), descriptors))
+            visitor.over = true;
         visitor.unread_descriptors += static_cast<unsigned>(descriptors.size());
     } catch (SystemError const& error) {
         if (!is_out_of_room(error.code())) visitor.over = true;

@@ -28,6 +28,11 @@
 
 namespace carillon::detail {
 
+inline constexpr char const* server_call = "Server";
+
+// Throws UsageError for options that make no sense.
+[[nodiscard]] ServeOptions checked_serve(ServeOptions options);
+
 // Who has connected.
 struct Visitor {
     UnixSocket socket;
@@ -49,8 +54,8 @@ struct Visitor {
 // Of one thread, but for its path and instance. None of its calls waits, but for the program.
 class Reception {
    public:
-    // Nobody is let in before open(). Throws UsageError for options that make no sense.
-    Reception(std::string_view call, ServeOptions const& options);
+    // Nobody is let in before open().
+    explicit Reception(ServeOptions const& options);
     // Listens at the path. Throws as UnixListener does.
     void open(std::filesystem::path const& path);
     // As before it. The path is free; who has connected finds the owner gone.
@@ -135,7 +140,6 @@ class Reception {
     void say(std::string const& line) const noexcept;
     void look_at_files() noexcept;
 
-    std::string call_;
     std::filesystem::path path_;
     ServeOptions options_;
     std::uint64_t instance_;

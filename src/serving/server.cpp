@@ -22,12 +22,6 @@ Server::Server(ServeOptions const& options)
 Server::Server(PathArgument const& path, ServeOptions const& options) : Server(options) {
     open(path);
 }
-Server::Server(std::filesystem::path const& path, std::shared_ptr<detail::Lender> kernel,
-               ServeOptions const& options)
-    : Server(options) {
-    add("Server::add", *with_name(options, "kernel").name, std::move(kernel));
-    open(path);
-}
 Server::Server(Server&&) noexcept = default;
 Server& Server::operator=(Server&&) noexcept = default;
 Server::~Server() = default;
@@ -40,14 +34,6 @@ detail::Endpoint& Server::endpoint(char const* call) const {
 
 void Server::open(PathArgument const& path) { endpoint("Server::open").open(path); }
 
-void Server::add(char const* call, std::string_view name, std::shared_ptr<detail::Lender> lender) {
-    endpoint(call).add(detail::serve_lender(std::string(name), std::move(lender)));
-}
-
-void Server::share(std::string_view name, std::shared_ptr<detail::PublishedObject> object) {
-    endpoint("Server::share").add(detail::serve_published(std::string(name), std::move(object)));
-}
-
 void Server::add(Store const& store) {
     constexpr char const* call = "Server::add";
     endpoint(call).add(store.access(call).table(call));
@@ -58,4 +44,28 @@ std::vector<ConnectedClient> Server::clients() const {
     return endpoint("Server::clients").clients();
 }
 
+namespace detail {
+
+Server ServerMaker::make(std::filesystem::path const& path, std::shared_ptr<Lender> kernel,
+                         ServeOptions const& options) {
+    Server server(options);
+    add(server, *with_name(options, "kernel").name, std::move(kernel));
+    server.open(path);
+    return server;
+}
+
+void ServerMaker::add(Server& server, std::string_view name, std::shared_ptr<Lender> kernel) {
+    server.endpoint("Server::add").add(serve_lender(std::string(name), std::move(kernel)));
+}
+
+void ServerMaker::share(Server& server, std::string_view name, std::shared_ptr<Lender> object) {
+    server.endpoint("Server::share").add(serve_lender(std::string(name), std::move(object)));
+}
+
+void ServerMaker::share(Server& server, std::string_view name,
+                        std::shared_ptr<PublishedObject> object) {
+    server.endpoint("Server::share").add(serve_published(std::string(name), std::move(object)));
+}
+
+}  // namespace detail
 }  // namespace carillon
