@@ -132,8 +132,9 @@ def test_a_connection_has_its_owners_store(store: carillon.Store, tmp_path: path
                 other.serve(path + "2")
     with carillon.Server(name="desk") as server:
         server.open(path)
-        with carillon.connect(path) as owner, pytest.raises(
-            carillon.RefusedError, match="^Connection.store: refused"
+        with (
+            carillon.connect(path) as owner,
+            pytest.raises(carillon.RefusedError, match="^Connection.store: refused"),
         ):
             owner.store()
         with pytest.raises(carillon.RefusedError, match="^connect_store: refused"):

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <array>
 
-#include "carillon/stream_copy.hpp"
 #include "carillon/detail/access/host_mapped.hpp"
+#include "carillon/stream_copy.hpp"
 
 namespace carillon {
 namespace {
