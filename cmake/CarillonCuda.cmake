@@ -60,6 +60,12 @@ if(CARILLON_HAVE_NVCC)
   elseif(NOT CARILLON_TEST_CUDA_ARCHITECTURES)
     set(CARILLON_TEST_CUDA_ARCHITECTURES 75-virtual)
   endif()
+  # The laboratory and the examples stay where they are built: PTX, compiled for the GPU as they
+  # start, saves a dozen compilations of each. Hopper has instructions of its own.
+  set(CARILLON_LOCAL_CUDA_ARCHITECTURES "${CARILLON_CUDA_ARCHITECTURES}")
+  if(NOT CARILLON_LOCAL_CUDA_ARCHITECTURES)
+    set(CARILLON_LOCAL_CUDA_ARCHITECTURES 75-virtual 90-virtual)
+  endif()
   carillon_choose_architectures(CARILLON_CUDA_ARCHITECTURES)
 elseif(CARILLON_CUDA_INCLUDE_DIR)
   message(STATUS "carillon: CUDA headers only: GPU memory, but no device code "
