@@ -14,15 +14,25 @@ elseif(CARILLON_SANITIZE)
                       "or fuzzer")
 endif()
 if(sanitizers)  # for every target, so that an inline function is the same in all of them
+  if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")  # it has another way to say so than GCC
+    if(CARILLON_SANITIZE STREQUAL "thread")
+      list(APPEND sanitizers -D__SANITIZE_THREAD__=1)
+    else()
+      # GCC's has no check of functions' types: Vulkan's headers call by types of their own.
+      list(APPEND sanitizers -D__SANITIZE_ADDRESS__=1 -fno-sanitize=function)
+    endif()
+  endif()
   add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:${sanitizers}>")
   add_link_options(${sanitizers})
 endif()
 
 function(carillon_options target)
   set(warnings -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor
-               -Wno-psabi)  # a note on 64-byte alignment that concerns GCC before 4.6
+               -Wno-psabi  # a note on 64-byte alignment that concerns GCC before 4.6
+               "$<$<CXX_COMPILER_ID:Clang>:-Wno-sign-conversion>")  # which is no part of GCC's -Wconversion
   if(CARILLON_SANITIZE STREQUAL "thread")
-    list(APPEND warnings -Wno-tsan)  # fences: the policies avoid them under this sanitizer
+    # Fences: the policies avoid them under this sanitizer.
+    list(APPEND warnings "$<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>")
   endif()
   if(CARILLON_SANITIZE)  # GCC takes what its own checks move about for not initialized
     list(APPEND warnings "$<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>")

@@ -311,8 +311,8 @@ struct Beyond {
         struct Sums {
             int of[16];
         };
-        auto& sums = block::shared<Sums, Sums>();
-        sums.of[block::thread_rank()] = request;
+        int* const of = block::shared<Sums, Sums>().of;  // of which no compiler knows how many
+        of[block::thread_rank()] = request;
         return request;
     }
 };

@@ -250,13 +250,17 @@ TEST_P(ForeignMemoryTest, childThatIsForkedHasNoneOfIt) {
 }
 
 TEST(ForeignMemoryOfNobodyTest, sourcesThatCannotBeMappedAreUnsupported) {
-    for (auto const& [source, name] : {std::pair{MemorySource::dma_buf, "dma-buf"},
-                                       {MemorySource::gdrcopy, "gdrcopy"},
-                                       {MemorySource::unknown, "unknown source"},
-                                       {static_cast<MemorySource>(99), "unknown source"}}) {
-        CARILLON_EXPECT_ERROR(
-            ForeignMemory(unsealed_memfd(), 4096, source, {}), UnsupportedError,
-            "memory of " + std::string(name) + " cannot be mapped by another process");
+    struct Source {
+        MemorySource value;
+        std::string name;
+    };
+    for (Source const& source : {Source{MemorySource::dma_buf, "dma-buf"},
+                                 {MemorySource::gdrcopy, "gdrcopy"},
+                                 {MemorySource::unknown, "unknown source"},
+                                 {static_cast<MemorySource>(99), "unknown source"}}) {
+        CARILLON_EXPECT_ERROR(ForeignMemory(unsealed_memfd(), 4096, source.value, {}),
+                              UnsupportedError,
+                              "memory of " + source.name + " cannot be mapped by another process");
     }
 }
 

@@ -254,7 +254,7 @@ TEST(WaitStyleTest, styleThatTheCpuLacksIsRefusedByName) {
         if (supported(style)) continue;
         EXPECT_THROW(HostWait{style}, UnsupportedError);
     }
-    EXPECT_NO_THROW(Wait(HostWait::Style::pause));
+    EXPECT_NO_THROW(Wait{HostWait::Style::pause});
 }
 
 TEST(WaitStyleTest, kernelsAreWaitedForAsTheirDeviceAsksUnlessTold) {

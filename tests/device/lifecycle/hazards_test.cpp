@@ -130,7 +130,7 @@ TEST_P(HazardTest, kernelInStaticStorageIsDestroyedAfterItsDriver) {
 // Catches hooks that stand only before the drivers that were there at the first of them.
 TEST_P(HazardTest, driverMayBeLoadedAfterTheFirstKernel) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
-    auto const exit_beside_two = [this] {
+    auto const exit_beside_two = [] {
         static auto* const first =
             std::make_unique<PersistentKernel<Sevenfold>>(Device::open("emulated"), mortal)
                 .release();

@@ -111,14 +111,16 @@ TEST_P(MemoryTest, flushAndInvalidateTakeRangesInsideTheMemoryOnly) {
         EXPECT_NO_THROW(memory.flush(offset, size)) << offset << " " << size;
         EXPECT_NO_THROW(memory.invalidate(offset, size)) << offset << " " << size;
     }
-    for (auto const& [offset, size] : {std::pair{0UL, 1001UL},
-                                       {1001UL, 0UL},
-                                       {1000UL, 1UL},
-                                       {1UL, ~0UL},
-                                       {~0UL, 1UL},
-                                       {~0UL, ~0UL}}) {
-        CARILLON_EXPECT_ERROR(memory.flush(offset, size), UsageError, "Memory::flush: ");
-        CARILLON_EXPECT_ERROR(memory.invalidate(offset, size), UsageError, "Memory::invalidate: ");
+    struct Range {
+        std::size_t offset;
+        std::size_t size;
+    };
+    for (Range const outside :
+         {Range{0, 1001}, {1001, 0}, {1000, 1}, {1, ~0UL}, {~0UL, 1}, {~0UL, ~0UL}}) {
+        CARILLON_EXPECT_ERROR(memory.flush(outside.offset, outside.size), UsageError,
+                              "Memory::flush: ");
+        CARILLON_EXPECT_ERROR(memory.invalidate(outside.offset, outside.size), UsageError,
+                              "Memory::invalidate: ");
     }
 }
 

@@ -109,10 +109,13 @@ TEST_P(RegisteredMemoryTest, rangesThatOverlapAreUsageErrors) {
     Bytes bytes(3000);
     std::span const all(bytes);
     Memory const memory = device().register_host(all.subspan(1000, 1000));
-    for (auto const& [offset, size] :
-         {std::pair{0U, 1001U}, {0U, 3000U}, {1000U, 1U}, {1500U, 100U}, {1999U, 1001U}}) {
-        CARILLON_EXPECT_ERROR((void)device().register_host(all.subspan(offset, size)), UsageError,
-                              "of which some are registered already");
+    struct Range {
+        std::size_t offset;
+        std::size_t size;
+    };
+    for (Range const range : {Range{0, 1001}, {0, 3000}, {1000, 1}, {1500, 100}, {1999, 1001}}) {
+        CARILLON_EXPECT_ERROR((void)device().register_host(all.subspan(range.offset, range.size)),
+                              UsageError, "of which some are registered already");
     }
     Memory const before = device().register_host(all.first(1000));
     Memory const behind = device().register_host(all.subspan(2000));

@@ -152,13 +152,19 @@ extern "C" {
 
 void* __real_dlsym(void* library, char const* name);
 
+// Of a sanitizer, whose runtime clang links into the program.
+[[gnu::weak]] int __interceptor_pthread_create(pthread_t* thread, pthread_attr_t const* attributes,
+                                               void* (*run)(void*), void* argument);
+
 // The C++ library calls it for std::thread, and finds it here.
 __attribute__((visibility("default"))) int pthread_create(pthread_t* thread,
                                                           pthread_attr_t const* attributes,
                                                           void* (*run)(void*), void* argument) {
     if (is_due(FaultKind::thread, "pthread_create")) return EAGAIN;
-    static auto* const real =
-        reinterpret_cast<decltype(&pthread_create)>(__real_dlsym(RTLD_NEXT, "pthread_create"));
+    static auto* const real = __interceptor_pthread_create != nullptr
+                                  ? &__interceptor_pthread_create
+                                  : reinterpret_cast<decltype(&pthread_create)>(
+                                        __real_dlsym(RTLD_NEXT, "pthread_create"));
     return real(thread, attributes, run, argument);
 }
 
