@@ -9,12 +9,13 @@
 #include "support/accesses.hpp"
 #include "support/eventually.hpp"
 #include "support/ring_memory.hpp"
+#include "support/sanitized.hpp"
 
 namespace carillon::test {
 using namespace detail;
 namespace {
 
-constexpr std::uint64_t messages = CARILLON_THREAD_SANITIZER != 0 ? 20'000 : 100'000;
+constexpr std::uint64_t messages = under_sanitizer ? 5'000 : 100'000;
 // A machine that is busy with other things need not see them all, but so many in any case.
 constexpr std::uint64_t messages_at_least = 500;
 constexpr std::chrono::seconds time_for_more{5};

@@ -10,6 +10,7 @@
 #include "device/device_fixture.hpp"
 #include "device/gate.hpp"
 #include "support/ring_memory.hpp"
+#include "support/sanitized.hpp"
 #include "support/sized.hpp"
 
 namespace carillon::test {
@@ -51,7 +52,7 @@ CARILLON_ON_HOST_MEMORY(RowsUnderWayTest);
 template <std::size_t size>
 void expect_in_order(Device const& device, ChannelShape const& shape) {
     using Message = SizedWords<size>;
-    constexpr std::uint64_t count = 500;
+    constexpr std::uint64_t count = repeated(500);
     auto const memory = std::make_shared<ChannelMemory>(device, 1, shape, just_below_the_tags_wrap);
     PersistentKernel<Chained<size>> kernel(device, memory, {});
     auto& channel = kernel.channel();

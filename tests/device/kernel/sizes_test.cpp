@@ -7,6 +7,7 @@
 
 #include "device/device_fixture.hpp"
 #include "support/ring_memory.hpp"
+#include "support/sanitized.hpp"
 #include "support/sized.hpp"
 
 namespace carillon::test {
@@ -52,7 +53,8 @@ class SizesTest : public KernelTest {
    protected:
     // Alone, and as many at a time as there are tickets.
     template <std::size_t asked, std::size_t answered = asked, class Client>
-    static void expect_answers(Client& client, std::uint64_t first = 0, std::uint64_t count = 200) {
+    static void expect_answers(Client& client, std::uint64_t first = 0,
+                               std::uint64_t count = repeated(200)) {
         using Request = SizedWords<asked>;
         auto const expect_reply = [](auto const& reply, std::uint64_t number) {
             ASSERT_EQ(reply.number(), ~number) << asked << ", " << answered;
@@ -79,7 +81,8 @@ class SizesTest : public KernelTest {
         PersistentKernel<SizedHandler<asked, answered>> kernel(device(), memory,
                                                                {.blocks = blocks});
         for (unsigned i = 0; i < blocks; ++i) {
-            expect_answers<asked, answered>(kernel.channel(i), 1000 * i, blocks == 1 ? 300 : 40);
+            expect_answers<asked, answered>(kernel.channel(i), 1000 * i,
+                                            blocks == 1 ? repeated(300) : 40);
         }
     }
 };

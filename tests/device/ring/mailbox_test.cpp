@@ -12,6 +12,7 @@
 #include "device/bodies.hpp"
 #include "device/device_fixture.hpp"
 #include "support/ring_memory.hpp"
+#include "support/sanitized.hpp"
 #include "support/sized.hpp"
 #include "support/stores.hpp"
 
@@ -165,7 +166,7 @@ class MailboxDeviceTest : public KernelTest {
     // Readers in `blocks` blocks: of single values, of many in a row, and every fourth time until
     // the last of them has arrived, without any further one.
     template <class In, class Start>
-    void expect_values(In& in, unsigned rounds, unsigned blocks, Start&& start) {
+    void expect_values(In& in, std::uint64_t rounds, unsigned blocks, Start&& start) {
         using Value = decltype(in_value(in));
         Memory const words = device().allocate_host(blocks * sizeof(Seen));
         auto* const seen = static_cast<Seen*>(words.host_ptr());
@@ -193,7 +194,7 @@ class MailboxDeviceTest : public KernelTest {
     static T in_value(Mailbox<T, Direction::to_device> const&);
 
     // And back: what the first reader has seen.
-    void expect_gains(unsigned rounds, unsigned blocks, MailboxOptions const& options) {
+    void expect_gains(std::uint64_t rounds, unsigned blocks, MailboxOptions const& options) {
         GainsIn in(device(), Gains::make(0), options);
         GainsOut out(device(), Gains::make(0), options);
         std::atomic<bool> stop = false;
@@ -218,7 +219,7 @@ class MailboxDeviceTest : public KernelTest {
         expect_right(&seen, final_number);
     }
 
-    void expect_tables(unsigned rounds, unsigned blocks, MailboxOptions const& options) {
+    void expect_tables(std::uint64_t rounds, unsigned blocks, MailboxOptions const& options) {
         TableIn in(device(), Table::make(0), options);
         expect_values(in, rounds, blocks, [&](Seen* seen) {
             return launch(device(), blocks, TableBody{in.block_handle(), seen}, table_threads);
@@ -255,14 +256,15 @@ CARILLON_ON_EVERY_DEVICE(MailboxDeviceTest);
 CARILLON_ON_HOST_MEMORY(MailboxDeviceTest);
 
 TEST_P(MailboxDeviceTest, hammeredReadersSeeWholeValuesInOrderAndTheLast) {
-    expect_gains(10'000, 1, {});
+    expect_gains(repeated(10'000), 1, {});
 }
 
 TEST_P(MailboxDeviceTest, anyNumberOfReadersTwoSlotsAndTheTagsWrap) {
-    expect_gains(2'000, 3, {.capacity = 2, .for_tests = {.first = just_below_the_tags_wrap}});
+    expect_gains(repeated(2'000), 3,
+                 {.capacity = 2, .for_tests = {.first = just_below_the_tags_wrap}});
 }
 
-TEST_P(MailboxDeviceTest, blockReadsTheLargestValue) { expect_tables(1'000, 1, {}); }
+TEST_P(MailboxDeviceTest, blockReadsTheLargestValue) { expect_tables(repeated(1'000), 1, {}); }
 
 TEST_P(MailboxDeviceTest, blocksReadTheLargestValueThroughMoreSlots) {
     expect_tables(500, 2, {.capacity = 16, .for_tests = {.first = just_below_the_tags_wrap}});
