@@ -13,8 +13,8 @@ carillon_status carillon_chunk_ring_create(carillon_device const* device, uint32
         carillon::ChunkRingOptions options;
         options.chunk_bytes = chunk_bytes;
         if (chunks != 0) options.chunks = chunks;
-        return carillon::BytesChunkRing(c::checked(call, device, "device").device, meta_bytes,
-                                        options);
+        return carillon::ChunkRing<carillon::Bytes>(c::checked(call, device, "device").device,
+                                                    meta_bytes, options);
     });
 }
 carillon_status carillon_connection_chunk_ring(carillon_connection const* connection,
@@ -22,8 +22,9 @@ carillon_status carillon_connection_chunk_ring(carillon_connection const* connec
                                                carillon_chunk_ring** ring) {
     constexpr char const* call = "carillon_connection_chunk_ring";
     return c::open(call, ring, [&] {
-        return carillon::BytesChunkRing(c::checked(call, connection, "connection").connection,
-                                        &c::checked(call, object, "name"), c::type_of(meta));
+        return c::checked(call, connection, "connection")
+            .connection.chunk_ring<carillon::Bytes>(&c::checked(call, object, "name"),
+                                                    c::type_of(meta));
     });
 }
 void carillon_chunk_ring_close(carillon_chunk_ring** ring) { c::close(ring); }
@@ -83,7 +84,11 @@ void carillon_chunk_close(carillon_chunk** chunk) { c::close(chunk); }
 carillon_status carillon_chunk_ring_emulated_end(carillon_chunk_ring* ring,
                                                  carillon_chunk_ring_end** end) {
     constexpr char const* call = "carillon_chunk_ring_emulated_end";
-    return c::open(call, end, [&] { return c::checked(call, ring, "ring").ring.emulated_end(); });
+    return c::open(call, end, [&] {
+        auto const& of = c::checked(call, ring, "ring").ring;
+        return carillon_chunk_ring_end{
+            of, of.device_handle(carillon::detail::CodeLocation::elsewhere())};
+    });
 }
 void carillon_chunk_ring_end_close(carillon_chunk_ring_end** end) { c::close(end); }
 carillon_status carillon_chunk_ring_end_take(carillon_chunk_ring_end* end,

@@ -9,7 +9,7 @@
 namespace carillon::c {
 namespace {
 
-carillon_client_info info_of(BytesClient const& client) {
+carillon_client_info info_of(carillon_client::Client const& client) {
     ChannelCounters const counters = client.counters();
     carillon_client_info info{};
     info.request_bytes = static_cast<std::uint32_t>(client.request_bytes());
@@ -69,11 +69,12 @@ carillon_status carillon_connection_client(carillon_connection const* connection
                                            carillon_type reply, carillon_client** client) {
     constexpr char const* call = "carillon_connection_client";
     return c::open(call, client, [&] {
-        return carillon_client{
-            nullptr, nullptr,
-            carillon::BytesClient(c::checked(call, connection, "connection").connection,
-                                  c::type_of(request), c::type_of(reply),
-                                  object == nullptr ? "kernel" : object)};
+        return carillon_client{nullptr, nullptr,
+                               std::unique_ptr<carillon_client::Client>(new auto(
+                                   c::checked(call, connection, "connection")
+                                       .connection.channel<carillon::Bytes, carillon::Bytes>(
+                                           object == nullptr ? "kernel" : object,
+                                           c::type_of(request), c::type_of(reply))))};
     });
 }
 void carillon_client_close(carillon_client** client) { c::close(client); }

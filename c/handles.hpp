@@ -18,7 +18,9 @@
 
 #include "carillon.h"
 #include "carillon/bytes.hpp"
+#include "carillon/bytes_kernel.hpp"
 #include "carillon/connection.hpp"
+#include "carillon/detail/host/either_way.hpp"
 #include "carillon/device.hpp"
 #include "carillon/error.hpp"
 #include "carillon/memory.hpp"
@@ -42,35 +44,38 @@ struct carillon_server {
     carillon::Server server;
 };
 struct carillon_client {
-    std::shared_ptr<carillon::BytesKernel> kernel;  // whose client it is, or none
-    carillon::BytesClient* kernels = nullptr;
-    std::optional<carillon::BytesClient> own{};  // of another process's
+    using Client = carillon::Channel<carillon::Bytes, carillon::Bytes>;
 
-    [[nodiscard]] carillon::BytesClient& client() { return kernels != nullptr ? *kernels : *own; }
-    [[nodiscard]] carillon::BytesClient const& client() const {
-        return kernels != nullptr ? *kernels : *own;
-    }
+    std::shared_ptr<carillon::BytesKernel> kernel;  // whose client it is, or none
+    Client* kernels = nullptr;
+    std::unique_ptr<Client> own{};  // of another process's
+
+    [[nodiscard]] Client& client() const { return kernels != nullptr ? *kernels : *own; }
 };
+// An end keeps the memory of its object.
 struct carillon_ring {
-    carillon::BytesRing ring;
+    std::shared_ptr<carillon::detail::ObjectOfBytes<carillon::Ring>> ring;
 };
 struct carillon_ring_end {
-    carillon::BytesDeviceEnd end;
+    decltype(carillon_ring::ring) ring;
+    carillon::detail::EndOfBytes<carillon::Ring> end;
 };
 struct carillon_mailbox {
-    carillon::BytesMailbox mailbox;
+    std::shared_ptr<carillon::detail::ObjectOfBytes<carillon::Mailbox>> mailbox;
 };
 struct carillon_mailbox_end {
-    carillon::BytesMailboxEnd end;
+    decltype(carillon_mailbox::mailbox) mailbox;
+    carillon::detail::EndOfBytes<carillon::Mailbox> end;
 };
 struct carillon_chunk_ring {
-    carillon::BytesChunkRing ring;
+    carillon::ChunkRing<carillon::Bytes> ring;
 };
 struct carillon_chunk_ring_end {
-    carillon::BytesChunkEnd end;
+    carillon::ChunkRing<carillon::Bytes> ring;
+    carillon::ChunkRing<carillon::Bytes>::DeviceEnd end;
 };
 struct carillon_chunk {
-    carillon::BytesChunk chunk;
+    carillon::Chunk<carillon::Bytes> chunk;
 };
 struct carillon_store {
     carillon::Store store;
@@ -89,6 +94,9 @@ struct carillon_buffer {
 };
 
 namespace carillon::c {
+
+using AnyRing = detail::ObjectOfBytes<Ring>;
+using AnyMailbox = detail::ObjectOfBytes<Mailbox>;
 
 // Keeps the error that is being handled for this thread, in the name of `call`, and returns its
 // status.

@@ -1,40 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clients, rings, mailboxes, chunk rings and kernels whose messages are bytes, of a number that is
-// known when the program runs: for other languages, and for programs that forward what they do not
-// look into. On the wire they are what a message type of that size is (docs/ipc.md).
+// Messages of which only the size is known, and that when the program runs: for other languages,
+// and for programs that forward what they do not look into. Ring, Mailbox, ChunkRing and Channel
+// have `Bytes` in the place of a type, and take and fill spans. On the wire they are what a message
+// type of that size is (docs/ipc.md).
 #pragma once
 
+#include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
-#include <memory>
+#include <cstring>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
-#include "carillon/arguments.hpp"
 #include "carillon/chunk_ring.hpp"
-#include "carillon/connection.hpp"
-#include "carillon/counters.hpp"
+#include "carillon/client.hpp"
+#include "carillon/detail/host/door.hpp"
+#include "carillon/detail/host/message_of.hpp"
+#include "carillon/detail/host/message_types.hpp"
+#include "carillon/detail/host/process_mark.hpp"
+#include "carillon/detail/protocol/chunk_ring.hpp"
+#include "carillon/detail/protocol/endpoints.hpp"
+#include "carillon/detail/protocol/message_at.hpp"
 #include "carillon/device.hpp"
-#include "carillon/kernel_options.hpp"
+#include "carillon/error.hpp"
 #include "carillon/mailbox.hpp"
 #include "carillon/ring.hpp"
-#include "carillon/server.hpp"
 #include "carillon/ticket.hpp"
 
 namespace carillon {
-namespace detail {
-class BytesChannel;
-class BytesRingState;
-class BytesMailboxState;
-class BytesKernelState;
-}  // namespace detail
 
-class CompiledHandler;  // handler_text.hpp
+// In the place of a message type: bytes, as many as the object is made for.
+struct Bytes {};
 
 // A message type of which only this is known. Of another process's the size is compared, and the
 // name where both sides give one.
@@ -46,301 +45,240 @@ struct BytesType {
     std::string name{};
 };
 
-// A Client by bytes: the same calls, with the same errors. One thread at a time. Throws UsageError
-// for a request, or room for a reply, of another size than the channel's or at a null pointer,
-// besides.
-class BytesClient {
-   public:
-    // A channel to the kernel that another process serves as `object`. Throws UsageError for the
-    // sizes, and what Connection::channel throws.
-    BytesClient(Connection const& connection, BytesType const& request, BytesType const& reply,
-                NameArgument object = "kernel");
-    BytesClient(BytesClient&&) noexcept;
-    BytesClient& operator=(BytesClient&&) noexcept;
-    BytesClient(BytesClient const&) = delete;
-    BytesClient& operator=(BytesClient const&) = delete;
-    ~BytesClient();
-
-    // As Client's. `reply` is written when the call returns.
-    void call(std::span<std::byte const> request, std::span<std::byte> reply,
-              std::chrono::nanoseconds timeout, OutOfLine data = OutOfLine::none);
-    void warm();
-    [[nodiscard]] std::optional<Ticket> try_submit(std::span<std::byte const> request,
-                                                   OutOfLine data = OutOfLine::none);
-    [[nodiscard]] Ticket submit(std::span<std::byte const> request,
-                                std::chrono::nanoseconds timeout, OutOfLine data = OutOfLine::none);
-    // Of several requests, one behind the other: bytes of a multiple of request_bytes().
-    [[nodiscard]] Tickets try_submit_n(std::span<std::byte const> requests,
-                                       OutOfLine data = OutOfLine::none);
-    void submit_n(std::span<std::byte const> requests, Tickets& sent,
-                  std::chrono::nanoseconds timeout, OutOfLine data = OutOfLine::none);
-    // False while the reply has not come. Throws as Client::try_take.
-    [[nodiscard]] bool try_take(Ticket const& ticket, std::span<std::byte> reply);
-    void wait(Ticket const& ticket, std::span<std::byte> reply, std::chrono::nanoseconds timeout);
-    // Into room for several replies: bytes of a multiple of reply_bytes(). Returns how many.
-    [[nodiscard]] std::size_t try_take_n(Tickets& tickets, std::span<std::byte> replies);
-    void abandon(Ticket const& ticket);
-
-    [[nodiscard]] bool all_answered() const;
-    [[nodiscard]] ChannelCounters counters() const;
-    [[nodiscard]] std::uint32_t capacity() const;     // requests
-    [[nodiscard]] std::size_t request_bytes() const;  // of each
-    [[nodiscard]] std::size_t reply_bytes() const;    // the same
-
-   private:
-    friend class detail::BytesKernelState;
-    explicit BytesClient(std::unique_ptr<detail::BytesChannel> channel);
-    [[nodiscard]] detail::BytesChannel& channel(std::string_view call) const;
-
-    std::unique_ptr<detail::BytesChannel> channel_;
-};
-
-// The device's end of a BytesRing on the emulated device, for one thread that stands in for a
-// kernel's. Keeps the ring's memory.
-class BytesDeviceEnd {
-   public:
-    BytesDeviceEnd(BytesDeviceEnd&&) noexcept;
-    BytesDeviceEnd& operator=(BytesDeviceEnd&&) noexcept;
-    BytesDeviceEnd(BytesDeviceEnd const&) = delete;
-    BytesDeviceEnd& operator=(BytesDeviceEnd const&) = delete;
-    ~BytesDeviceEnd();
-
-    // Of a ring to the host: false at once where it is full. Throw UsageError for a message of
-    // another size, and for the other direction.
-    [[nodiscard]] bool try_push(std::span<std::byte const> message);
-    // Of a ring to the device: false at once where nothing has come.
-    [[nodiscard]] bool try_pop(std::span<std::byte> message);
-
-   private:
-    friend class BytesRing;
-    struct Ends;
-    explicit BytesDeviceEnd(std::unique_ptr<Ends> ends);
-
-    std::unique_ptr<Ends> ends_;
-};
-
-// A Ring by bytes: the same calls, with the same errors. One thread at a time. Its calls throw
-// UsageError for a message of another size or at a null pointer, and those of the other direction,
-// besides.
-class BytesRing {
-   public:
-    // Throws UsageError for size and options, and what Device::allocate throws.
-    BytesRing(Device const& device, std::size_t bytes, Direction direction,
-              RingOptions const& options = {});
-    // Of a ring that another process shares as `object`. Throws UsageError for the size, and what
-    // Connection::ring throws.
-    BytesRing(Connection const& connection, NameArgument object, BytesType const& type,
-              Direction direction);
-    BytesRing(BytesRing&&) noexcept;
-    BytesRing& operator=(BytesRing&&) noexcept;
-    BytesRing(BytesRing const&) = delete;
-    BytesRing& operator=(BytesRing const&) = delete;
-    ~BytesRing();
-
-    // As Ring's, of one message, and of several: bytes of a multiple of message_bytes().
-    bool try_push(std::span<std::byte const> message, OutOfLine data = OutOfLine::none);
-    std::size_t try_push_n(std::span<std::byte const> messages, OutOfLine data = OutOfLine::none);
-    void push(std::span<std::byte const> message, std::chrono::nanoseconds timeout,
-              OutOfLine data = OutOfLine::none);
-    // False at once where no message has arrived.
-    [[nodiscard]] bool try_pop(std::span<std::byte> message);
-    [[nodiscard]] std::size_t try_pop_n(std::span<std::byte> messages);
-    void pop(std::span<std::byte> message, std::chrono::nanoseconds timeout);
-
-    // The device's end, once. Throws UsageError the second time and for a ring of another process,
-    // UnsupportedError on a GPU: a kernel there has a type.
-    [[nodiscard]] BytesDeviceEnd emulated_end();
-
-    [[nodiscard]] std::uint32_t capacity() const;     // slots
-    [[nodiscard]] std::size_t message_bytes() const;  // of each message
-    [[nodiscard]] Direction direction() const;
-
-   private:
-    [[nodiscard]] detail::BytesRingState& state(std::string_view call) const;
-
-    std::shared_ptr<detail::BytesRingState> state_;
-};
-
-// The device's end of a BytesMailbox on the emulated device, for one thread. Keeps the mailbox's
-// memory.
-class BytesMailboxEnd {
-   public:
-    BytesMailboxEnd(BytesMailboxEnd&&) noexcept;
-    BytesMailboxEnd& operator=(BytesMailboxEnd&&) noexcept;
-    BytesMailboxEnd(BytesMailboxEnd const&) = delete;
-    BytesMailboxEnd& operator=(BytesMailboxEnd const&) = delete;
-    ~BytesMailboxEnd();
-
-    // Of a mailbox to the host. Throw UsageError for a value of another size, and for the other
-    // direction.
-    void set(std::span<std::byte const> value);
-    // Of a mailbox to the device: false where nothing is newer than the last one, and `value` is
-    // what it was.
-    [[nodiscard]] bool refresh(std::span<std::byte> value);
-
-   private:
-    friend class BytesMailbox;
-    struct Ends;
-    explicit BytesMailboxEnd(std::unique_ptr<Ends> ends);
-
-    std::unique_ptr<Ends> ends_;
-};
-
-// A Mailbox by bytes, 1 to 4096 of them: the same calls, with the same errors. One thread at a
-// time. Its calls throw UsageError for a value of another size or at a null pointer, and those of
-// the other direction, besides.
-class BytesMailbox {
-   public:
-    // `initial`, the first value that a reader finds, says the size. Throws UsageError for it and
-    // the options, and what Device::allocate throws.
-    BytesMailbox(Device const& device, std::span<std::byte const> initial, Direction direction,
-                 MailboxOptions const& options = {});
-    // Of a mailbox that another process shares as `object`. Throws UsageError for the size, and
-    // what Connection::mailbox throws.
-    BytesMailbox(Connection const& connection, NameArgument object, BytesType const& type,
-                 Direction direction);
-    BytesMailbox(BytesMailbox&&) noexcept;
-    BytesMailbox& operator=(BytesMailbox&&) noexcept;
-    BytesMailbox(BytesMailbox const&) = delete;
-    BytesMailbox& operator=(BytesMailbox const&) = delete;
-    ~BytesMailbox();
-
-    // As Mailbox's.
-    void set(std::span<std::byte const> value, OutOfLine data = OutOfLine::none);
-    [[nodiscard]] bool refresh(std::span<std::byte> value);
-
-    // The device's end: a reader each time, the writer once. Throws UsageError for the second
-    // writer and for a mailbox of another process, UnsupportedError on a GPU.
-    [[nodiscard]] BytesMailboxEnd emulated_end();
-
-    [[nodiscard]] std::size_t value_bytes() const;
-    [[nodiscard]] Direction direction() const;
-
-   private:
-    [[nodiscard]] detail::BytesMailboxState& state(std::string_view call) const;
-
-    std::shared_ptr<detail::BytesMailboxState> state_;
-};
-
-// What goes beside a chunk: as many of its bytes as were said, and then 0.
+// The bytes beside a chunk: as many as the ring was made for, and then 0.
 using ChunkMeta = std::array<std::byte, 40>;
 
-// A chunk that was claimed, as Chunk.
-class BytesChunk : public ClaimedChunk {
+namespace detail {
+
+template <class End>
+class BytesEnd;
+
+template <>
+class MessageOf<Bytes> {
    public:
-    // As Chunk::commit. Throws UsageError for a `meta` of another size than the ring's, too, and it
-    // can be committed still.
-    void commit(std::size_t used, std::span<std::byte const> meta = {});
+    using Wire = MessageAt;
+    using Given = std::span<std::byte const>;
+    using GivenRow = Given;
+    using Room = std::span<std::byte>;
+    using RoomForRow = Room;
+    using Near = MessageNear<HostCached>;
+    using Far = MessageFar<HostMapped>;
+    using HostSends = Producer<MessageAt, Far, HostCached, NoDoorbell, OneThread, ToldPages>;
+    using HostTakes = Consumer<MessageAt, Near, HostMapped>;
+    using DeviceSends = BytesEnd<Producer<MessageAt, MessageFar<DeviceFar>, DeviceNear>>;
+    using DeviceTakes =
+        BytesEnd<Consumer<MessageAt, MessageNear<DeviceNear>, DeviceFar, OneThread, FirstPages>>;
+    using Described = BytesType;
+
+    // `what`: its name in errors. `device`: of an object of this process. Throws UsageError for
+    // bytes that are not from `least` to `most`.
+    MessageOf(char const* what, std::size_t bytes, Device const* device = nullptr,
+              std::size_t least = 1, std::size_t most = message_bytes)
+        : what_(what),
+          shape_(checked(what, bytes, least, most)),
+          on_gpu_(device != nullptr && !device->emulated()) {}
+    MessageOf(char const* what, BytesType const& type) : MessageOf(what, type.bytes) {}
+
+    [[nodiscard]] char const* what() const { return what_; }
+    [[nodiscard]] std::size_t bytes() const { return shape_.bytes; }
+    [[nodiscard]] ByteShape shape() const { return shape_; }
+    [[nodiscard]] std::uint32_t slot_lines() const { return shape_.slot_lines(); }
+    [[nodiscard]] Near near() const { return {HostCached(), shape_}; }
+    [[nodiscard]] Far far(HostMapped const& access) const { return {access, shape_}; }
+    template <std::same_as<DeviceSends> End>
+    [[nodiscard]] End device_end(RingView const& view) const {
+        return {emulated(), view, MessageFar<DeviceFar>(DeviceFar(), shape_), DeviceNear()};
+    }
+    template <std::same_as<DeviceTakes> End>
+    [[nodiscard]] End device_end(RingView const& view) const {
+        return {emulated(), view, MessageNear<DeviceNear>(DeviceNear(), shape_), DeviceFar()};
+    }
+
+    // Throws UsageError for another size, and for bytes at a null pointer.
+    void require_one(std::span<std::byte const> message) const;
+    // Throws UsageError unless they are a whole number of messages, and at a null pointer.
+    void require(std::span<std::byte const> row) const;
+
+    [[nodiscard]] MessageAt wire(std::span<std::byte const> message) const {
+        require_one(message);
+        return {message.data()};
+    }
+    [[nodiscard]] std::size_t count(std::span<std::byte const> row) const {
+        return row.size() / shape_.bytes;
+    }
+    template <class Row>
+    [[nodiscard]] Row rest(Row row, std::size_t done) const {
+        return row.subspan(done * shape_.bytes);
+    }
+    template <class Send>
+    auto send_first(std::span<std::byte const> row, Send const& send) const {
+        std::array<MessageAt, in_one_send> messages;
+        std::size_t const now = std::min(count(row), in_one_send);
+        for (std::size_t i = 0; i < now; ++i) messages[i].where = rest(row, i).data();
+        return send(std::span<MessageAt const>(messages).first(now));
+    }
+    template <class Send>
+    auto send_row(std::span<std::byte const> row, Send const& send) const {
+        decltype(send_first(row, send)) sent{};
+        for (std::size_t asked = 0; asked < count(row) && size_of(sent) == asked;) {
+            asked = std::min(count(row), asked + in_one_send);
+            add(sent, send_first(rest(row, size_of(sent)), send));
+        }
+        return sent;
+    }
+    // Copies a message that was taken just now out of its slot.
+    void put(MessageAt taken, std::span<std::byte> row, std::size_t index = 0) const {
+        near().copy(taken, rest(row, index).data());
+    }
+    template <class End>
+    std::size_t take_row(End& end, std::span<std::byte> row) const {
+        Packed<MessageAt> message;
+        std::size_t taken = 0;
+        while (taken < count(row) && end.try_take(message)) {
+            put(unpack<MessageAt>(message), row, taken++);
+        }
+        return taken;
+    }
+    // Takes a mailbox's newest value, if it is new.
+    template <class Reader>
+    [[nodiscard]] bool refresh(Reader& reader, std::span<std::byte> value) const {
+        require_one(value);
+        MessageAt found;
+        if (!reader.refresh(found)) return false;
+        std::memcpy(value.data(), found.where, value.size());
+        return true;
+    }
+
+   protected:
+    // Returns *this, for an end on the device. Throws UnsupportedError on a GPU.
+    [[nodiscard]] MessageOf const& emulated() const;
 
    private:
-    friend class BytesChunkRing;
-    BytesChunk(std::shared_ptr<detail::ChunkRingState> ring, Sequence sequence,
-               std::size_t meta_bytes)
-        : ClaimedChunk(std::move(ring), sequence), meta_bytes_(meta_bytes) {}
+    static constexpr std::size_t in_one_send = 64;
 
-    std::size_t meta_bytes_;
+    [[nodiscard]] static ByteShape checked(char const* what, std::size_t bytes, std::size_t least,
+                                           std::size_t most);
+
+    [[nodiscard]] static std::size_t size_of(std::size_t sent) { return sent; }
+    [[nodiscard]] static std::size_t size_of(Tickets const& sent) { return sent.size(); }
+    static void add(std::size_t& sent, std::size_t more) { sent += more; }
+    static void add(Tickets& sent, Tickets const& more) { sent.append(more); }
+
+    char const* what_;
+    ByteShape shape_;
+    bool on_gpu_;
 };
 
-// The device's end of a BytesChunkRing on the emulated device, for one thread. Keeps its memory.
-class BytesChunkEnd {
-   public:
-    BytesChunkEnd(BytesChunkEnd&&) noexcept = default;
-    BytesChunkEnd& operator=(BytesChunkEnd&&) noexcept = default;
-    BytesChunkEnd(BytesChunkEnd const&) = delete;
-    BytesChunkEnd& operator=(BytesChunkEnd const&) = delete;
-    ~BytesChunkEnd() = default;
+// The type of a message, as another process compares it. In C++ a type without members has a byte.
+// Throws UsageError for a name that has a control character or is no UTF-8.
+[[nodiscard]] MessageType described(MessageOf<Bytes> const& message, BytesType const& type,
+                                    std::uint32_t slot_lines);
 
-    // As ChunkConsumer's: the next chunk, or nothing at once. It may be read until release().
-    [[nodiscard]] std::optional<ChunkView<ChunkMeta>> try_take();
-    bool release(Sequence sequence);
+// The device's end of an object of bytes on the emulated device, for one thread that stands in for
+// a kernel's. Its calls throw UsageError for bytes of another size and at a null pointer.
+template <class End>
+class BytesEnd {
+   public:
+    template <class Message, class View, class... Access>
+    BytesEnd(Message const& message, View const& view, Access const&... access)
+        : message_(message), end_(view, access...) {}
+
+    // For a ring to the host: false at once where it is full.
+    [[nodiscard]] bool try_push(std::span<std::byte const> message) {
+        return in_call("DeviceEnd::try_push", this, mark_,
+                       [&] { return end_.try_push(message_.wire(message)); });
+    }
+    // For a ring to the device: false at once where nothing has come.
+    [[nodiscard]] bool try_pop(std::span<std::byte> message) {
+        return in_call("DeviceEnd::try_pop", this, mark_, [&] {
+            message_.require_one(message);
+            MessageAt taken;
+            if (!end_.try_pop(taken)) return false;
+            MessageNear<DeviceNear>(DeviceNear(), message_.shape()).copy(taken, message.data());
+            return true;
+        });
+    }
+    // For a mailbox to the host.
+    void set(std::span<std::byte const> value) {
+        in_call("DeviceEnd::set", this, mark_, [&] { end_.set(message_.wire(value)); });
+    }
+    // For a mailbox to the device: false where nothing is newer than the last one, and `value` is
+    // what it was.
+    [[nodiscard]] bool refresh(std::span<std::byte> value) {
+        return in_call("DeviceEnd::refresh", this, mark_,
+                       [&] { return message_.refresh(end_, value); });
+    }
+    // For a chunk ring: the next chunk, or nothing at once. It may be read until release().
+    [[nodiscard]] std::optional<ChunkView<ChunkMeta>> try_take() {
+        return in_call("DeviceEnd::try_take", this, mark_, [&] {
+            ChunkView<ChunkMeta> chunk;
+            return end_.try_take(chunk) ? std::optional(chunk) : std::nullopt;
+        });
+    }
+    bool release(Sequence sequence) {
+        return in_call("DeviceEnd::release", this, mark_, [&] { return end_.release(sequence); });
+    }
 
    private:
-    friend class BytesChunkRing;
-    explicit BytesChunkEnd(std::shared_ptr<detail::ChunkRingState> ring);
-
-    std::shared_ptr<detail::ChunkRingState> ring_;
-    DeviceChunkReader<ChunkMeta> reader_;
+    ProcessMark mark_;
+    MessageOf<Bytes> message_;
+    End end_;
 };
 
-// A ChunkRing whose metadata are bytes, 0 to 40: the same calls, with the same errors. One thread
-// at a time claims. A handle: copies share the ring.
-class BytesChunkRing {
+template <>
+class ValueOf<Bytes> : public MessageOf<Bytes> {
    public:
-    // Throws UsageError for the size and the options, and what Device::allocate throws.
-    BytesChunkRing(Device const& device, std::size_t meta_bytes,
-                   ChunkRingOptions const& options = {});
-    // Of a ring that another process shares as `object`; `meta` of 0 bytes for NoMeta. Throws
-    // UsageError for the size, and what Connection::chunk_ring throws.
-    BytesChunkRing(Connection const& connection, NameArgument object, BytesType const& meta = {});
-    BytesChunkRing(BytesChunkRing const&) = default;  // and moves: what is left shares it still
-    BytesChunkRing& operator=(BytesChunkRing const&) = default;
-    ~BytesChunkRing() = default;
+    using Writer = MailboxWriter<MessageAt, ValueFar<HostMapped>>;
+    using Reader = MailboxReader<MessageAt, ValueNear<HostCached>>;
+    using DeviceWriter = BytesEnd<MailboxWriter<MessageAt, ValueFar<DeviceFar>>>;
+    using DeviceReader = BytesEnd<MailboxReader<MessageAt, ValueNear<DeviceNear>>>;
 
-    // As ChunkRing's.
-    [[nodiscard]] std::optional<BytesChunk> try_claim();
-    [[nodiscard]] BytesChunk claim(std::chrono::nanoseconds timeout);
+    ValueOf(Device const& device, std::span<std::byte const> initial)
+        : MessageOf("value", initial.size(), &device, 1, largest_mailbox_value) {
+        require_one(initial);
+    }
+    ValueOf(char const* what, BytesType const& type)
+        : MessageOf(what, type.bytes, nullptr, 1, largest_mailbox_value) {}
 
-    // The device's end, once. Throws UsageError the second time and for a ring of another process,
-    // UnsupportedError on a GPU.
-    [[nodiscard]] BytesChunkEnd emulated_end();
-
-    [[nodiscard]] std::uint32_t chunks() const { return ring_->chunks(); }
-    [[nodiscard]] std::size_t chunk_bytes() const { return ring_->chunk_bytes(); }
-    [[nodiscard]] std::size_t meta_bytes() const { return meta_bytes_; }
-
-   private:
-    std::shared_ptr<detail::ChunkRingState> ring_;
-    std::size_t meta_bytes_;
-    bool gpu_ = false;  // of this process
+    [[nodiscard]] std::uint32_t slot_lines() const { return shape().value_lines(); }
+    [[nodiscard]] ValueNear<HostCached> near() const { return {HostCached(), shape()}; }
+    [[nodiscard]] ValueFar<HostMapped> far(HostMapped const& access) const {
+        return {access, shape()};
+    }
+    template <std::same_as<DeviceWriter> End>
+    [[nodiscard]] End device_end(MailboxView const& view) const {
+        return {emulated(), view, ValueFar<DeviceFar>(DeviceFar(), shape())};
+    }
+    template <std::same_as<DeviceReader> End>
+    [[nodiscard]] End device_end(MailboxView const& view) const {
+        return {emulated(), view, ValueNear<DeviceNear>(DeviceNear(), shape())};
+    }
 };
 
-// What a BytesKernel does with a request: it writes the reply, whose bytes are zero before. `user`
-// is the caller's. Every block calls it in a thread of its own, and several blocks at once.
-using BytesHandler = void (*)(void* user, void const* request, void* reply);
-
-// How requests reach the blocks of a BytesKernel: as Channels or as SharedChannels.
-enum class BytesClients : std::uint8_t { of_this_process, of_others };
-
-// A PersistentKernel for messages by bytes. On the emulated device its handler is a plain function:
-// what a test has in place of a GPU, and what other languages write. On a GPU it is text that was
-// compiled for it.
-class BytesKernel {
+template <>
+class MetaOf<Bytes> : public MessageOf<Bytes> {
    public:
-    // Starts the kernel and returns when every block runs. Throws UnsupportedError on a GPU,
-    // UsageError for the sizes and without a handler, and what PersistentKernel throws.
-    BytesKernel(Device const& device, BytesType const& request, BytesType const& reply,
-                BytesHandler handler, void* user, KernelOptions const& options = {},
-                BytesClients clients = BytesClients::of_this_process);
-    // The same on a GPU of the handler's compute capability. Throws UsageError for another, and
-    // where compile_handler() has not loaded it and a kernel lives there; UnsupportedError on the
-    // emulated device; CudaError, and what PersistentKernel throws.
-    BytesKernel(Device const& device, CompiledHandler const& handler,
-                KernelOptions const& options = {},
-                BytesClients clients = BytesClients::of_this_process);
-    BytesKernel(BytesKernel&&) noexcept;
-    BytesKernel& operator=(BytesKernel&&) = delete;
-    BytesKernel(BytesKernel const&) = delete;
-    BytesKernel& operator=(BytesKernel const&) = delete;
-    // Stops it, as PersistentKernel's does. A handler that has not returned by options.stop_timeout
-    // is left behind, with `user`.
-    ~BytesKernel();
+    using Wire = ChunkMeta;
+    using DeviceTakes = BytesEnd<DeviceChunkReader<ChunkMeta>>;
 
-    // As PersistentKernel's of the same names. `client` is for one thread at a time, of
-    // BytesClients::of_this_process alone; `serve` of the others.
-    [[nodiscard]] BytesClient& client(unsigned block = 0);
-    [[nodiscard]] Server serve(PathArgument const& path, ServeOptions const& options = {}) const;
-    void serve(Server& server, NameArgument name) const;
-    [[nodiscard]] unsigned blocks() const;
-    [[nodiscard]] KernelState state() const;
-    [[nodiscard]] BlockActivity activity(unsigned block = 0) const;
-    [[nodiscard]] bool running() const;
-    void drain(std::chrono::nanoseconds timeout);
-    void stop(std::chrono::nanoseconds timeout = std::chrono::seconds(5));
+    MetaOf(Device const& device, std::size_t bytes)
+        : MessageOf("meta", bytes, &device, 0, sizeof(ChunkMeta)) {}
+    MetaOf(char const* what, BytesType const& type)
+        : MessageOf(what, type.bytes, nullptr, 0, sizeof(ChunkMeta)) {}
 
-   private:
-    [[nodiscard]] detail::BytesKernelState& state(std::string_view call) const;
-
-    std::unique_ptr<detail::BytesKernelState> state_;
+    template <class End>
+    [[nodiscard]] End device_end(ChunkRingView const& view) const {
+        return {emulated(), view};
+    }
+    [[nodiscard]] static Given none() { return {}; }
+    [[nodiscard]] ChunkMeta wire(std::span<std::byte const> meta) const {
+        require_one(meta);
+        ChunkMeta all{};
+        std::ranges::copy(meta, all.begin());
+        return all;
+    }
 };
+
+}  // namespace detail
 
 }  // namespace carillon

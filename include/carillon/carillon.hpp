@@ -8,6 +8,7 @@
 #include "carillon/block.hpp"            // IWYU pragma: export
 #include "carillon/buffer.hpp"           // IWYU pragma: export
 #include "carillon/bytes.hpp"            // IWYU pragma: export
+#include "carillon/bytes_kernel.hpp"     // IWYU pragma: export
 #include "carillon/channel_memory.hpp"   // IWYU pragma: export
 #include "carillon/chunk_ring.hpp"       // IWYU pragma: export
 #include "carillon/client.hpp"           // IWYU pragma: export

@@ -19,6 +19,7 @@
 #include "carillon/detail/access/host_mapped.hpp"
 #include "carillon/detail/host/chunk_ring_state.hpp"
 #include "carillon/detail/host/door.hpp"
+#include "carillon/detail/host/message_of.hpp"
 #include "carillon/detail/host/taken_once.hpp"
 #include "carillon/detail/protocol/chunk_ring.hpp"
 #include "carillon/device.hpp"
@@ -45,6 +46,21 @@ struct ChunkRingOptions {
 // The device's end for one thread. Trivially copyable: pass it to a kernel by value, once.
 template <class Meta>
 using DeviceChunkReader = detail::ChunkConsumer<Meta, detail::DeviceNear, detail::DeviceFar>;
+
+namespace detail {
+
+// The bytes or the type beside a chunk, as a chunk ring has to know it.
+template <class Meta>
+struct MetaOf : MessageOf<Meta> {
+    using DeviceTakes = DeviceChunkReader<Meta>;
+
+    using MessageOf<Meta>::MessageOf;
+
+    // The default of commit().
+    [[nodiscard]] static Meta none() { return Meta(); }
+};
+
+}  // namespace detail
 
 template <class Meta>
 class ChunkRing;
@@ -102,22 +118,28 @@ class ClaimedChunk {
 // memory alive.
 template <class Meta>
 class Chunk : public ClaimedChunk {
+    using Beside = detail::MetaOf<Meta>;
+
    public:
     // Hands the chunk's first `used` bytes to the kernel, and the chunk is no more. Throws
     // UsageError when it does not have so many (it can be committed still) or is no more already;
     // OwnerGoneError and StoppedError as try_claim(): nobody has the chunk then;
     // VulkanError (non-coherent memory only): it can be committed still, unless only its line is
     // left to be flushed. Then it is no more, and the line leaves with the next flush.
-    void commit(std::size_t used, Meta const& meta = Meta()) {
+    void commit(std::size_t used, typename Beside::Given meta = Beside::none()) {
         detail::in_call("Chunk::commit", [&] {
-            require_commit(used).store(sequence(), static_cast<std::uint32_t>(used), meta);
+            auto const& producer = require_commit(used);
+            producer.store(sequence(), static_cast<std::uint32_t>(used), beside_.wire(meta));
             let_go()->producer().send(sequence());
         });
     }
 
    private:
     friend class ChunkRing<Meta>;
-    using ClaimedChunk::ClaimedChunk;
+    Chunk(std::shared_ptr<detail::ChunkRingState> ring, Sequence sequence, Beside const& beside)
+        : ClaimedChunk(std::move(ring), sequence), beside_(beside) {}
+
+    [[no_unique_address]] Beside beside_;
 };
 
 // The device's end for all threads of a block, which all call every member function. Pass it to a
@@ -150,21 +172,33 @@ class BlockChunkReader {
     DeviceChunkReader<Meta> reader_;
 };
 
-// `Meta` is trivially copyable and at most 40 bytes. One thread at a time claims.
+// `Meta` is trivially copyable and at most 40 bytes, or it is Bytes, 0 to 40 of them, which
+// commit() takes as a span. One thread at a time claims.
 template <class Meta = NoMeta>
 class ChunkRing {
     static_assert((detail::check_meta<Meta>(), true));
+    using Beside = detail::MetaOf<Meta>;
+    static constexpr bool by_bytes = detail::IsBytes<Meta>;
 
    public:
-    using DeviceEnd = DeviceChunkReader<Meta>;  // what device_handle() gives
-    using BlockEnd = BlockChunkReader<Meta>;    // what block_handle() gives
+    using DeviceEnd = typename Beside::DeviceTakes;  // what device_handle() gives
+    using BlockEnd = BlockChunkReader<Meta>;         // what block_handle() gives
 
     // Throws UsageError for the options, and what Device::allocate throws.
-    explicit ChunkRing(Device const& device, ChunkRingOptions const& options = {})
+    explicit ChunkRing(Device const& device,
+                       ChunkRingOptions const& options = {}) requires(!by_bytes)
         : state_(std::make_shared<detail::ChunkRingState>(device, options, nullptr)) {}
     // The chunks are a piece of `arena`, which they keep alive.
-    explicit ChunkRing(Arena const& arena, ChunkRingOptions const& options = {})
+    explicit ChunkRing(Arena const& arena, ChunkRingOptions const& options = {}) requires(!by_bytes)
         : state_(std::make_shared<detail::ChunkRingState>(arena.device(), options, &arena)) {}
+    // With `bytes` bytes beside each chunk. Throws UsageError for that number, too.
+    ChunkRing(Device const& device, std::size_t bytes,
+              ChunkRingOptions const& options = {}) requires by_bytes
+        try : state_(std::make_shared<detail::ChunkRingState>(device, options, nullptr)),
+        beside_(device, bytes) {
+    } catch (...) {
+        detail::throw_named("ChunkRing");
+    }
 
     ChunkRing(ChunkRing const&) = default;  // and moves: a handle, copies share the ring
     ChunkRing& operator=(ChunkRing const&) = default;
@@ -172,13 +206,18 @@ class ChunkRing {
 
     // The device's end, for a kernel: for one thread of it, or for all threads of a block. Either
     // throws UsageError when one of the two was taken, and for a ring of another process
-    // (Connection::chunk_ring).
+    // (Connection::chunk_ring). That of bytes is for a thread that stands in for a kernel, as
+    // Ring's.
     [[nodiscard]] DeviceEnd device_handle(
         CodeLocation const& where = CodeLocation::current()) const {
-        state_->take("ChunkRing::device_handle", where);
-        return DeviceEnd(state_->device_view());
+        return detail::in_call("ChunkRing::device_handle", [&] {
+            auto const end = beside_.template device_end<DeviceEnd>(state_->device_view());
+            state_->take("ChunkRing::device_handle", where);
+            return end;
+        });
     }
-    [[nodiscard]] BlockEnd block_handle(CodeLocation const& where = CodeLocation::current()) const {
+    [[nodiscard]] BlockEnd block_handle(CodeLocation const& where = CodeLocation::current()) const
+        requires(!by_bytes) {
         state_->take("ChunkRing::block_handle", where);
         return BlockEnd(state_->device_view());
     }
@@ -189,28 +228,33 @@ class ChunkRing {
     [[nodiscard]] std::optional<Chunk<Meta>> try_claim() {
         return detail::in_call("ChunkRing::try_claim", state_.get(), state_->mark(), [&] {
             Sequence const sequence = state_->try_claim();
-            return sequence != 0 ? std::optional(Chunk<Meta>(state_, sequence)) : std::nullopt;
+            return sequence != 0 ? std::optional(Chunk<Meta>(state_, sequence, beside_))
+                                 : std::nullopt;
         });
     }
     // The next chunk. Throws TimeoutError, and as try_claim().
     [[nodiscard]] Chunk<Meta> claim(std::chrono::nanoseconds timeout) {
-        return detail::in_call("ChunkRing::claim", state_.get(), state_->mark(),
-                               [&] { return Chunk<Meta>(state_, state_->claim(timeout)); });
+        return detail::in_call("ChunkRing::claim", state_.get(), state_->mark(), [&] {
+            return Chunk<Meta>(state_, state_->claim(timeout), beside_);
+        });
     }
 
     // How many chunks there are, and how many bytes each has, as asked for.
     [[nodiscard]] std::uint32_t chunks() const { return state_->chunks(); }
     [[nodiscard]] std::size_t chunk_bytes() const { return state_->chunk_bytes(); }
+    [[nodiscard]] std::size_t meta_bytes() const requires by_bytes { return beside_.bytes(); }
 
    private:
-    static_assert(std::is_trivially_copyable_v<DeviceEnd> &&
-                  std::is_trivially_copyable_v<BlockEnd>);
+    static_assert(by_bytes || std::is_trivially_copyable_v<DeviceEnd>);
+    static_assert(std::is_trivially_copyable_v<BlockEnd>);
 
     // Of a ring that another process lends.
     friend class Connection;
-    explicit ChunkRing(std::shared_ptr<detail::ChunkRingState> state) : state_(std::move(state)) {}
+    ChunkRing(Beside const& beside, std::shared_ptr<detail::ChunkRingState> state)
+        : state_(std::move(state)), beside_(beside) {}
 
     std::shared_ptr<detail::ChunkRingState> state_;
+    [[no_unique_address]] Beside beside_;
 };
 
 }  // namespace carillon

@@ -32,11 +32,17 @@ namespace carillon {
 template <class Messages, class Transport>
 class Client : private detail::ClientBase<Messages, Transport> {
     using Base = detail::ClientBase<Messages, Transport>;
+    using Given = typename detail::MessageOf<typename Messages::Request>::Given;
+    using GivenRow = typename detail::MessageOf<typename Messages::Request>::GivenRow;
+    using Room = typename detail::MessageOf<typename Messages::Reply>::Room;
+    using RoomForRow = typename detail::MessageOf<typename Messages::Reply>::RoomForRow;
 
    public:
-    // What travels: the handler's own types, or packets of a table of commands.
+    // The messages: the handler's own types, packets of a table of commands, or Bytes. The calls
+    // take bytes as spans, and throw UsageError for another size and for a null pointer.
     using Request = typename Messages::Request;
     using Reply = typename Messages::Reply;  // the same, of the way back
+    static constexpr bool replies_by_bytes = detail::IsBytes<Reply>;
     // Whether many go in one call: requests of one type, to a channel.
     static constexpr bool in_rows = Transport::is_channel && !Messages::has_commands;
 
@@ -60,10 +66,20 @@ class Client : private detail::ClientBase<Messages, Transport> {
     // served then, and its reply is dropped. Throws StoppedError after a stop, CudaError when the
     // kernel died. `data` says that the request refers to device memory that the caller has
     // written (Memory::host_ptr).
-    [[nodiscard]] Reply call(Request const& request, std::chrono::nanoseconds timeout,
-                             OutOfLine data = OutOfLine::none) {
-        return detail::in_call("Client::call", this, transport_,
-                               [&] { return Base::exchange(*this, request, timeout, data); });
+    [[nodiscard]] Reply call(Given request, std::chrono::nanoseconds timeout,
+                             OutOfLine data = OutOfLine::none) requires(!replies_by_bytes) {
+        return detail::in_call("Client::call", this, transport_, [&] {
+            return Base::exchange(*this, transport_.request().wire(request), timeout, data);
+        });
+    }
+    // Calls with a reply of bytes, which is written when the call returns.
+    void call(Given request, Room reply, std::chrono::nanoseconds timeout,
+              OutOfLine data = OutOfLine::none) requires replies_by_bytes {
+        detail::in_call("Client::call", this, transport_, [&] {
+            auto const& asked = transport_.request().wire(request);
+            transport_.reply().require_one(reply);
+            transport_.reply().put(Base::exchange(*this, asked, timeout, data), reply);
+        });
     }
 
     // Does all that a call does but for sending and taking, and changes nothing: what a call reads
@@ -76,54 +92,58 @@ class Client : private detail::ClientBase<Messages, Transport> {
 
     // Sends a request and returns at once, or returns nothing when there is no room: in the ring,
     // or for one more reply that is outstanding.
-    [[nodiscard]] std::optional<Ticket> try_submit(Request const& request,
+    [[nodiscard]] std::optional<Ticket> try_submit(Given request,
                                                    OutOfLine data = OutOfLine::none) {
         return detail::in_call("Client::try_submit", this, transport_, [&] {
-            auto const sent = Base::send_if_room(*this, request, data);
+            auto const sent = Base::send_if_room(*this, transport_.request().wire(request), data);
             return sent ? std::optional(this->ticket(*sent)) : std::nullopt;
         });
     }
 
     // The same, waiting for room. Throws TimeoutError; the request was not sent then.
-    [[nodiscard]] Ticket submit(Request const& request, std::chrono::nanoseconds timeout,
+    [[nodiscard]] Ticket submit(Given request, std::chrono::nanoseconds timeout,
                                 OutOfLine data = OutOfLine::none) {
-        return detail::in_call("Client::submit", this, transport_,
-                               [&] { return this->ticket(this->send(request, timeout, data)); });
+        return detail::in_call("Client::submit", this, transport_, [&] {
+            return this->ticket(this->send(transport_.request().wire(request), timeout, data));
+        });
     }
 
     // Of a channel: sends the first ones of `requests`, as many as there is room for, and returns
-    // their tickets: with one fence for all of them, two where the ring begins anew. `data` is for
-    // what any of them refers to. Throws UsageError for a null pointer to any.
-    [[nodiscard]] Tickets try_submit_n(std::span<Request const> requests,
+    // their tickets: with one fence for all of them, two where the ring begins anew, and one more
+    // for each further 64 that are bytes. `data` is for what any of them refers to. Throws
+    // UsageError for a null pointer to any, and for bytes that are no whole number of requests.
+    [[nodiscard]] Tickets try_submit_n(GivenRow requests,
                                        OutOfLine data = OutOfLine::none) requires in_rows {
         return detail::in_call("Client::try_submit_n", this, transport_, [&] {
-            detail::require_messages(requests);
-            return this->send_n(requests, data);
+            transport_.request().require(requests);
+            return transport_.request().send_row(requests,
+                                                 [&](auto row) { return this->send_n(row, data); });
         });
     }
 
     // The same for all of them, waiting for room. `sent` gets the tickets of what was sent, however
     // this ends. Throws TimeoutError: what `sent` lacks was not sent then. Nobody takes replies
     // meanwhile: beyond capacity() none is outstanding.
-    void submit_n(std::span<Request const> requests, Tickets& sent,
-                  std::chrono::nanoseconds timeout,
+    void submit_n(GivenRow requests, Tickets& sent, std::chrono::nanoseconds timeout,
                   OutOfLine data = OutOfLine::none) requires in_rows {
         return detail::in_call("Client::submit_n", this, transport_, [&] {
-            detail::require_messages(requests);
+            auto const& of = transport_.request();
+            of.require(requests);
             sent = {};
             auto const all_sent = [&] {
-                sent.append(this->send_n(requests.subspan(sent.size()), data));
-                return sent.size() == requests.size();
+                sent.append(of.send_first(of.rest(requests, sent.size()),
+                                          [&](auto row) { return this->send_n(row, data); }));
+                return sent.size() == of.count(requests);
             };
             if (!this->wait_for(all_sent, Base::nothing_watched, timeout))
-                transport_.throw_not_all_sent(sent.size(), requests.size());
+                transport_.throw_not_all_sent(sent.size(), of.count(requests));
         });
     }
 
     // The reply to a request, if it has come. Throws UsageError for a ticket of another client, and
     // when no reply is outstanding for it: it was taken or given up already. Once the kernel or its
     // owner is known to have ended, throws what wait() would: the reply will not come.
-    [[nodiscard]] std::optional<Reply> try_take(Ticket const& ticket) {
+    [[nodiscard]] std::optional<Reply> try_take(Ticket const& ticket) requires(!replies_by_bytes) {
         return detail::in_call("Client::try_take", this, transport_, [&]() -> std::optional<Reply> {
             detail::Packed<Reply> reply;
             if (!this->take_now(this->valid(ticket), reply)) return {};
@@ -131,33 +151,53 @@ class Client : private detail::ClientBase<Messages, Transport> {
         });
     }
 
+    // Takes a reply of bytes; false if it has not come.
+    [[nodiscard]] bool try_take(Ticket const& ticket, Room reply) requires replies_by_bytes {
+        return detail::in_call("Client::try_take", this, transport_, [&] {
+            transport_.reply().require_one(reply);
+            detail::Packed<typename Base::Reply> taken;
+            bool const come = this->take_now(this->valid(ticket), taken);
+            if (come) transport_.reply().put(detail::unpack<typename Base::Reply>(taken), reply);
+            return come;
+        });
+    }
+
     // The reply to a request, waiting for it. After a TimeoutError the ticket is still good.
-    [[nodiscard]] Reply wait(Ticket const& ticket, std::chrono::nanoseconds timeout) {
+    [[nodiscard]] Reply wait(Ticket const& ticket,
+                             std::chrono::nanoseconds timeout) requires(!replies_by_bytes) {
         return detail::in_call("Client::wait", this, transport_,
                                [&] { return this->await(this->valid(ticket), timeout); });
+    }
+    void wait(Ticket const& ticket, Room reply,
+              std::chrono::nanoseconds timeout) requires replies_by_bytes {
+        detail::in_call("Client::wait", this, transport_, [&] {
+            transport_.reply().require_one(reply);
+            transport_.reply().put(this->await(this->valid(ticket), timeout), reply);
+        });
     }
 
     // Takes the replies to the first ones of `tickets` into the first ones of `replies`, as many as
     // have come and fit, and returns how many. Those tickets leave `tickets`, also where this
     // throws because the next one is good for nothing, as try_take does, or for a null pointer.
-    std::size_t try_take_n(Tickets& tickets, std::span<Reply> replies) requires in_rows {
+    std::size_t try_take_n(Tickets& tickets, RoomForRow replies) requires in_rows {
         return detail::in_call("Client::try_take_n", this, transport_, [&] {
-            detail::require_messages(replies);
+            transport_.reply().require(replies);
             return this->receive_n(tickets, replies);
         });
     }
 
     // The same for all of them, waiting for those that have not come: as many as `replies` has room
     // for, or UsageError. After a TimeoutError the tickets that are left are still good.
-    void take_n(Tickets& tickets, std::span<Reply> replies,
+    void take_n(Tickets& tickets, RoomForRow replies,
                 std::chrono::nanoseconds timeout) requires in_rows {
         return detail::in_call("Client::take_n", this, transport_, [&] {
-            detail::require_messages(replies);
+            auto const& of = transport_.reply();
+            of.require(replies);
             std::size_t const all = tickets.size();
-            if (replies.size() < all) detail::throw_no_room_for_replies(replies.size(), all);
+            if (of.count(replies) < all) detail::throw_no_room_for_replies(of.count(replies), all);
             auto const watched = [&] { return transport_.awaited(); };
             auto const all_taken = [&] {
-                (void)this->receive_n(tickets, replies.subspan(all - tickets.size()));
+                (void)this->receive_n(tickets, of.rest(replies, all - tickets.size()));
                 return tickets.empty();
             };
             if (!this->wait_for(all_taken, watched, timeout))
@@ -234,10 +274,17 @@ class Client : private detail::ClientBase<Messages, Transport> {
     [[nodiscard]] std::uint32_t capacity() const requires(Transport::is_channel) {
         return transport_.capacity();
     }
+    // How many bytes each request, and each reply, of a channel of bytes has.
+    [[nodiscard]] std::size_t request_bytes() const requires replies_by_bytes {
+        return transport_.request().bytes();
+    }
+    [[nodiscard]] std::size_t reply_bytes() const requires replies_by_bytes {
+        return transport_.reply().bytes();
+    }
     // The device's ends of a channel: pass them to a kernel that you write by value, once. Throws
     // UsageError the second time, and for a PersistentKernel's client.
     [[nodiscard]] auto device_handle(CodeLocation const& where = CodeLocation::current()) const
-        requires(Transport::is_channel) {
+        requires(Transport::is_channel && !replies_by_bytes) {
         return detail::in_call("Client::device_handle",
                                [&] { return transport_.device_handle(where); });
     }

@@ -16,6 +16,8 @@
 #include "carillon/client.hpp"
 #include "carillon/counters.hpp"
 #include "carillon/detail/host/channel_lease.hpp"
+#include "carillon/detail/host/door.hpp"
+#include "carillon/detail/host/message_of.hpp"
 #include "carillon/detail/host/message_types.hpp"
 #include "carillon/detail/kernel/messages.hpp"
 #include "carillon/detail/wire/language.hpp"
@@ -30,8 +32,15 @@
 namespace carillon {
 class CARILLON_LAYOUT Store;
 namespace detail {
-struct BytesAttach;
 class ClientSession;
+
+// A message's type, as the owner compares it; bytes.hpp has the same for Bytes.
+template <class T>
+[[nodiscard]] MessageType described(MessageOf<T> const& /*message*/,
+                                    typename MessageOf<T>::Described const& /*type*/,
+                                    std::uint32_t slot_lines) {
+    return message_type<T>(slot_lines);
+}
 }  // namespace detail
 
 struct ConnectOptions {
@@ -125,14 +134,28 @@ class CARILLON_LAYOUT Connection {
     // Channels that were made by it stay connected until they go.
     ~Connection();
 
+    // A message's description beside its type: a BytesType for Bytes, nothing for a type.
+    template <class T>
+    using Described = typename detail::MessageOf<T>::Described;
+
     // A channel to the kernel that the owner serves as `object`, for messages of one type each way,
     // or as a handler of the owner's sends and takes them, which may have a table of commands. Its
     // requests fail with OwnerGoneError when the owner's process has ended. Throws RefusedError
     // when there is no such kernel, every block has a client, or the types are not the kernel's;
-    // TimeoutError; OwnerGoneError.
+    // TimeoutError; OwnerGoneError. For Bytes this call, and each of those below, gets a BytesType,
+    // and throws UsageError for that, too.
     template <class Request, class Reply>
-    [[nodiscard]] Channel<Request, Reply> channel(NameArgument object = "kernel") const {
-        return Channel<Request, Reply>(attach(object, detail::OneRequest<Request, Reply>()));
+    [[nodiscard]] Channel<Request, Reply> channel(NameArgument object = "kernel",
+                                                  Described<Request> const& request = {},
+                                                  Described<Reply> const& reply = {}) const {
+        return detail::in_call("Connection::channel", [&] {
+            detail::MessageOf<Request> const asks("request", request);
+            detail::MessageOf<Reply> const answers("reply", reply);
+            return Channel<Request, Reply>(
+                attach(object, {described(asks, request, asks.slot_lines()),
+                                described(answers, reply, answers.slot_lines())}),
+                asks, answers);
+        });
     }
     template <class Handler>
     [[nodiscard]] auto channel(NameArgument object = "kernel") const {
@@ -149,23 +172,36 @@ class CARILLON_LAYOUT Connection {
     // object. Each of these throws RefusedError when there is no such object, it was destroyed, it
     // has a client, or its type is another; TimeoutError; OwnerGoneError.
     template <class T, Direction direction = Direction::to_device>
-    [[nodiscard]] Mailbox<T, direction> mailbox(NameArgument object) const {
+    [[nodiscard]] Mailbox<T, direction> mailbox(NameArgument object,
+                                                Described<T> const& type = {}) const {
         detail::check_mailbox<T>();
-        return Mailbox<T, direction>(mailbox_end(object,
-                                                 detail::message_type<T>(detail::mailbox_lines<T>),
-                                                 direction == Direction::to_device));
+        return detail::in_call("Connection::mailbox", [&] {
+            detail::ValueOf<T> const value("value", type);
+            return Mailbox<T, direction>(
+                value, mailbox_end(object, described(value, type, value.slot_lines()),
+                                   direction == Direction::to_device));
+        });
     }
     // Towards the kernel, or from it.
     template <class T, Direction direction>
-    [[nodiscard]] Ring<T, direction> ring(NameArgument object) const {
+    [[nodiscard]] Ring<T, direction> ring(NameArgument object,
+                                          Described<T> const& type = {}) const {
         detail::check_payload<T>();
-        return Ring<T, direction>(
-            ring_end(object, detail::message_type<T>(), direction == Direction::to_device));
+        return detail::in_call("Connection::ring", [&] {
+            detail::MessageOf<T> const message("message", type);
+            return Ring<T, direction>(
+                message, ring_end(object, described(message, type, message.slot_lines()),
+                                  direction == Direction::to_device));
+        });
     }
     template <class Meta = NoMeta>
-    [[nodiscard]] ChunkRing<Meta> chunk_ring(NameArgument object) const {
+    [[nodiscard]] ChunkRing<Meta> chunk_ring(NameArgument object,
+                                             Described<Meta> const& type = {}) const {
         detail::check_meta<Meta>();
-        return ChunkRing<Meta>(chunk_ring_end(object, detail::message_type<Meta>(1)));
+        return detail::in_call("Connection::chunk_ring", [&] {
+            detail::MetaOf<Meta> const beside("meta", type);
+            return ChunkRing<Meta>(beside, chunk_ring_end(object, described(beside, type, 1)));
+        });
     }
 
     // A log that the owner shares by that name, from the oldest message on that is there still. It
@@ -186,7 +222,6 @@ class CARILLON_LAYOUT Connection {
     [[nodiscard]] std::string why_host_memory() const;
 
    private:
-    friend struct detail::BytesAttach;
     template <class Messages>
     [[nodiscard]] detail::LeasedChannel attach(std::string_view object, Messages /*of*/) const {
         return attach(object, detail::MessageTypes::of<Messages>());

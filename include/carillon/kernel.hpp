@@ -60,9 +60,10 @@ class PersistentKernel {
     using Route = detail::Route<Handler, Requests>;
     static constexpr bool pooled = std::same_as<Requests, Pool>;
     static constexpr bool one_channel = std::same_as<Requests, Channels>;
+    static constexpr bool either = std::same_as<Requests, detail::BytesRequests>;  // at run time
     static constexpr bool shared =
-        std::same_as<Requests, SharedChannels> || std::same_as<Requests, SharedPool>;
-    static constexpr bool has_channels = !pooled && !shared;
+        std::same_as<Requests, SharedChannels> || std::same_as<Requests, SharedPool> || either;
+    static constexpr bool has_channels = either || (!pooled && !shared);
 
    public:
     using Client = typename Route::Client;  // what channel(), express() and client() give

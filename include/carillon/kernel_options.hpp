@@ -111,9 +111,14 @@ struct SharedPool {
     unsigned clients = 16;  // that have a channel at the same time, at most; up to 64
 };
 
+namespace detail {
+struct BytesRequests;  // those of a BytesKernel
+}  // namespace detail
+
 // What `Requests` of a kernel is.
 template <class T>
 concept WayOfRequests = std::same_as<T, Channels> || std::same_as<T, WatchedChannels> ||
-    std::same_as<T, Pool> || std::same_as<T, SharedChannels> || std::same_as<T, SharedPool>;
+    std::same_as<T, Pool> || std::same_as<T, SharedChannels> || std::same_as<T, SharedPool> ||
+    std::same_as<T, detail::BytesRequests>;
 
 }  // namespace carillon

@@ -10,6 +10,7 @@
 #include "carillon/detail/host/channel_lease.hpp"
 #include "carillon/detail/host/checks.hpp"
 #include "carillon/detail/host/door.hpp"
+#include "carillon/detail/host/message_of.hpp"
 #include "carillon/detail/host/process_mark.hpp"
 #include "carillon/detail/host/taken_once.hpp"
 #include "carillon/detail/protocol/endpoints.hpp"
@@ -35,26 +36,48 @@ struct MailboxOptions {
 template <class T>
 using BlockMailboxReader = detail::MailboxReader<T, detail::DeviceNear, BlockThreads>;
 
-// `T` is trivially copyable and at most 4 KiB. The latest value wins; a value that was not read in
+namespace detail {
+
+// A value, as a mailbox has to know it.
+template <class T>
+struct ValueOf : MessageOf<T> {
+    using Writer = MailboxWriter<T, HostMapped>;
+    using Reader = MailboxReader<T, HostCached>;
+    using DeviceWriter = MailboxWriter<T, DeviceFar>;
+    using DeviceReader = MailboxReader<T, DeviceNear>;
+
+    ValueOf(Device const& /*device*/, T const& /*initial*/) {}
+    using MessageOf<T>::MessageOf;
+
+    [[nodiscard]] static constexpr std::uint32_t slot_lines() { return mailbox_lines<T>; }
+};
+
+}  // namespace detail
+
+// `T` is trivially copyable and at most 4 KiB, or it is Bytes, of which 1 to 4096 are a value: a
+// call takes and fills a span then, as Ring's. The latest value wins; a value that was not read in
 // time is never seen. One writer, one thread at a time, and any number of readers; none of them
 // ever waits. Neither copied nor moved: its end numbers the values.
 template <class T, Direction direction>
 class Mailbox {
+    using Value = detail::ValueOf<T>;
+    using Given = typename Value::Given;  // T const&, or a span of bytes
+    static constexpr bool by_bytes = detail::IsBytes<T>;
+
    public:
     static constexpr bool to_device = direction == Direction::to_device;
     // The host's end, for reader(), and the device's, which device_handle() gives.
-    using HostEnd = std::conditional_t<to_device, detail::MailboxWriter<T, HostMapped>,
-                                       detail::MailboxReader<T, detail::HostCached>>;
-    using DeviceEnd = std::conditional_t<to_device, detail::MailboxReader<T, detail::DeviceNear>,
-                                         detail::MailboxWriter<T, detail::DeviceFar>>;
+    using HostEnd = std::conditional_t<to_device, typename Value::Writer, typename Value::Reader>;
+    using DeviceEnd =
+        std::conditional_t<to_device, typename Value::DeviceReader, typename Value::DeviceWriter>;
     using BlockEnd = BlockMailboxReader<T>;  // what block_handle() gives
 
-    // `initial` is the first value that a reader finds. Throws UsageError for the options, and
-    // what Device::allocate throws.
-    Mailbox(Device const& device, T const& initial, MailboxOptions const& options = {}) try
-        : options_(checked(options)),
-          memory_(to_device ? device.allocate(size_of(options))
-                            : device.allocate_host(size_of(options))),
+    // `initial` is the first value that a reader finds; it says how many bytes a value has. Throws
+    // UsageError for the options, and what Device::allocate throws.
+    Mailbox(Device const& device, Given initial, MailboxOptions const& options = {}) try
+        : value_(device, initial),
+          options_(checked(options)),
+          memory_(to_device ? device.allocate(size()) : device.allocate_host(size())),
           host_(make_host_end(device, initial)) {
     } catch (...) {
         detail::throw_named("Mailbox");
@@ -65,21 +88,23 @@ class Mailbox {
     // The device's end, to be passed to a kernel by value. Of the one that reads, every copy is a
     // reader of its own, for one thread; the one that writes is passed once, and the second time
     // this throws UsageError.
-    // Throws it for a mailbox of another process, too (Connection::mailbox).
+    // Throws it for a mailbox of another process, too (Connection::mailbox). That of bytes is for a
+    // thread that stands in for a kernel, as Ring's.
     [[nodiscard]] DeviceEnd device_handle(
         CodeLocation const& where = CodeLocation::current()) const {
         return detail::in_call("Mailbox::device_handle", [&] {
             lent_by_.require_own_end();
             detail::MailboxView view = view_at(memory_.device_ptr());
+            if constexpr (!to_device) ++view.first;  // after the initial value
+            auto const end = value_.template device_end<DeviceEnd>(view);
             if constexpr (!to_device) {
                 writer_taken_.take("Mailbox::device_handle", where, {view.lines, view.newest});
-                ++view.first;  // after the initial value
             }
-            return DeviceEnd(view);
+            return end;
         });
     }
     // The reader for all threads of a block.
-    [[nodiscard]] BlockEnd block_handle() const requires to_device {
+    [[nodiscard]] BlockEnd block_handle() const requires(to_device && !by_bytes) {
         return detail::in_call("Mailbox::block_handle", [&] {
             lent_by_.require_own_end();
             return BlockEnd(view_at(memory_.device_ptr()));
@@ -89,30 +114,32 @@ class Mailbox {
     // `data` says that the value refers to device memory that the caller has written. Where another
     // process has lent the mailbox throws OwnerGoneError if that one has ended, and StoppedError if
     // it has destroyed the mailbox.
-    void set(T const& value, OutOfLine data = OutOfLine::none) requires to_device {
+    void set(Given value, OutOfLine data = OutOfLine::none) requires to_device {
         detail::in_call("Mailbox::set", this, mark_, [&] {
             lent_by_.require_there();
-            host_.set(value, data);
+            host_.set(value_.wire(value), data);
         });
     }
 
     // MailboxReader::refresh, for one thread. Throws as set() does where nothing new was left.
-    [[nodiscard]] bool refresh(T& value) requires(!to_device) {
+    [[nodiscard]] bool refresh(typename Value::Room value) requires(!to_device) {
         return detail::in_call("Mailbox::refresh", this, mark_, [&] {
-            if (host_.refresh(value)) return true;
+            if (value_.refresh(host_, value)) return true;
             lent_by_.require_there();
             return false;
         });
     }
     // A reader of its own for another thread, while the mailbox lives. Of one that another process
     // lends it is not told of that one's end.
-    [[nodiscard]] HostEnd reader() const requires(!to_device) {
+    [[nodiscard]] HostEnd reader() const requires(!to_device && !by_bytes) {
         return HostEnd(lent_by_.another() ? lent_view_ : view_at(memory_.host_ptr()));
     }
 
+    [[nodiscard]] std::size_t value_bytes() const requires by_bytes { return value_.bytes(); }
+
    private:
-    static_assert(std::is_trivially_copyable_v<DeviceEnd> &&
-                  std::is_trivially_copyable_v<BlockEnd>);
+    static_assert(by_bytes || std::is_trivially_copyable_v<DeviceEnd>);
+    static_assert(std::is_trivially_copyable_v<BlockEnd>);
 
     static MailboxOptions const& checked(MailboxOptions const& options) {
         detail::check_capacity(options.capacity);
@@ -120,17 +147,17 @@ class Mailbox {
         return options;
     }
     // A line for `newest`, and the slots.
-    static std::size_t size_of(MailboxOptions const& options) {
-        return (1 + std::size_t{options.capacity} * detail::mailbox_lines<T>)*sizeof(detail::Line);
+    [[nodiscard]] std::size_t size() const {
+        return (1 + std::size_t{options_.capacity} * value_.slot_lines()) * sizeof(detail::Line);
     }
 
     [[nodiscard]] detail::MailboxView view_at(void* begin) const {
         auto* const lines = static_cast<detail::Line*>(begin);
-        return {lines + 1, &lines->quads[0].low, options_.capacity, detail::mailbox_lines<T>,
+        return {lines + 1, &lines->quads[0].low, options_.capacity, value_.slot_lines(),
                 options_.for_tests.first};
     }
 
-    [[nodiscard]] HostEnd make_host_end(Device const& device, T const& initial) const {
+    [[nodiscard]] HostEnd make_host_end(Device const& device, Given initial) const {
         detail::MailboxView const view = view_at(memory_.host_ptr());
         detail::format_mailbox(view);
         memory_.flush(0, memory_.size());
@@ -138,31 +165,32 @@ class Mailbox {
         HostStores stores = device.stores();
         stores.mode = detail::PublishMode::one_step;
         if constexpr (to_device) {
-            HostEnd writer(view, device.access(memory_, stores));
-            writer.set(initial);
+            HostEnd writer(view, value_.far(device.access(memory_, stores)));
+            writer.set(value_.wire(initial));
             return writer;
         } else {
             stores.kind = StoreKind::cached;  // the CPU's own memory
-            detail::MailboxWriter<T, HostMapped>(view, HostMapped(stores)).set(initial);
-            return HostEnd(view);
+            typename Value::Writer(view, value_.far(HostMapped(stores))).set(value_.wire(initial));
+            return HostEnd(view, value_.near());
         }
     }
 
     // Of a mailbox that another process lends.
     friend class Connection;
-    explicit Mailbox(detail::LeasedEnd<detail::MailboxView> const& lent)
-        : lent_by_(lent.lease), lent_view_(lent.view), host_(lent_end(lent)) {}
-    static HostEnd lent_end(detail::LeasedEnd<detail::MailboxView> const& lent) {
+    Mailbox(Value const& value, detail::LeasedEnd<detail::MailboxView> const& lent)
+        : lent_by_(lent.lease), lent_view_(lent.view), value_(value), host_(lent_end(lent)) {}
+    [[nodiscard]] HostEnd lent_end(detail::LeasedEnd<detail::MailboxView> const& lent) const {
         if constexpr (to_device) {
-            return HostEnd(lent.view, lent.far);
+            return HostEnd(lent.view, value_.far(lent.far));
         } else {
-            return HostEnd(lent.view);
+            return HostEnd(lent.view, value_.near());
         }
     }
 
     detail::ProcessMark mark_;
     detail::LentBy lent_by_;
     detail::MailboxView lent_view_{};
+    [[no_unique_address]] Value value_;
     MailboxOptions options_;
     Memory memory_;
     HostEnd host_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A ring between the CPU and a kernel that the user writes: one direction, one type.
+// A ring between the CPU and a kernel that the user writes: one direction, one type of message, or
+// bytes (bytes.hpp).
 #pragma once
 
 #include <chrono>
@@ -12,8 +13,8 @@
 #include "carillon/block.hpp"
 #include "carillon/channel_memory.hpp"
 #include "carillon/detail/host/channel_lease.hpp"
-#include "carillon/detail/host/checks.hpp"
 #include "carillon/detail/host/door.hpp"
+#include "carillon/detail/host/message_of.hpp"
 #include "carillon/detail/host/process_mark.hpp"
 #include "carillon/detail/host/taken_once.hpp"
 #include "carillon/detail/protocol/endpoints.hpp"
@@ -40,25 +41,38 @@ struct RingOptions {
     ForTests for_tests{};
 };
 
-// `T` is trivially copyable and at most 1 KiB. One thread at a time on each side. Neither copied
-// nor moved: its end numbers the messages.
+// `T` is trivially copyable and at most 1 KiB; or it is Bytes: messages of 1 to 1024 bytes, a
+// number that is known at run time. A call takes bytes as a span then, and throws UsageError for
+// another size and for a null pointer. One thread at a time on each side. Neither copied nor moved:
+// its end numbers the messages.
 template <class T, Direction direction>
 class Ring {
+    using Message = detail::MessageOf<T>;
+    using Given = typename Message::Given;  // T const&, or a span of bytes
+    using Room = typename Message::Room;    // T&, or a span of bytes
+    using Wire = typename Message::Wire;    // what the ends move
+    static constexpr bool by_bytes = detail::IsBytes<T>;
+
    public:
     static constexpr bool to_device = direction == Direction::to_device;
     // The host's end, which the ring has, and the device's, which device_handle() gives.
-    using HostEnd = std::conditional_t<to_device, detail::HostProducer<T>, detail::HostConsumer<T>>;
-    using DeviceEnd = std::conditional_t<to_device, DeviceConsumer<T>, DeviceProducer<T>>;
+    using HostEnd =
+        std::conditional_t<to_device, typename Message::HostSends, typename Message::HostTakes>;
+    using DeviceEnd =
+        std::conditional_t<to_device, typename Message::DeviceTakes, typename Message::DeviceSends>;
 
     // Throws UsageError for the capacity, and what Device::allocate throws. Of a ring that another
     // process lends (Connection::ring) all that it can do but for device_handle() throws
     // OwnerGoneError when that one has ended, and StoppedError when it has destroyed the ring;
     // messages that had come are there to be taken still.
-    explicit Ring(Device const& device, RingOptions const& options = {}) try
-        : memory_(std::in_place, device, 1, ChannelShape::of<T, T>(options.capacity),
-                  options.for_tests.first),
-          wait_(HostWait::for_kernel(device.traits(), 1, options.wait)),
-          host_(make_host_end(memory_->host_view(), device.access(memory_->device_memory()))) {
+    explicit Ring(Device const& device, RingOptions const& options = {}) requires(!by_bytes) try
+        : Ring(Message(), device, options) {
+    } catch (...) {
+        detail::throw_named("Ring");
+    }
+    // A ring of messages of `bytes` bytes each. Throws UsageError for that number, too.
+    Ring(Device const& device, std::size_t bytes, RingOptions const& options = {}) requires by_bytes
+        try : Ring(Message("message", bytes, &device), device, options) {
     } catch (...) {
         detail::throw_named("Ring");
     }
@@ -67,102 +81,136 @@ class Ring {
     Ring& operator=(Ring const&) = delete;
 
     // The device's end: pass it to a kernel by value, once. Throws UsageError the second time, and
-    // for a ring of another process (Connection::ring).
+    // for a ring of another process (Connection::ring). That of bytes is for a thread that stands
+    // in for a kernel, and has their spans: UnsupportedError on a GPU, whose kernels have types.
     [[nodiscard]] DeviceEnd device_handle(
         CodeLocation const& where = CodeLocation::current()) const {
         return detail::in_call("Ring::device_handle", [&] {
             lent_by_.require_own_end();
             detail::RingView const ring = ring_of(memory_->device_view());
+            auto const end = message_.template device_end<DeviceEnd>(ring);
             taken_.take("Ring::device_handle", where, {ring.base, ring.credit});
-            return DeviceEnd(ring);
+            return end;
         });
     }
 
     // Publishes and returns true, or returns false at once when the ring is full. `data` says
     // that the message refers to device memory that the caller has written (Memory::host_ptr).
-    bool try_push(T const& message, OutOfLine data = OutOfLine::none) requires to_device {
+    bool try_push(Given message, OutOfLine data = OutOfLine::none) requires to_device {
         return detail::in_call("Ring::try_push", this, mark_, [&] {
             lent_by_.require_there();
-            return host_.try_push(message, data);
+            return host_.try_push(message_.wire(message), data);
         });
     }
     // Publishes the first ones of `messages`, as many as there is room for, and returns how many:
-    // with one fence for all of them. `data` is for what any of them refers to.
-    // Throws UsageError for a null pointer to any.
-    std::size_t try_push_n(std::span<T const> messages,
+    // with one fence for all of them, or for 64 where they are bytes. `data` is for what any of
+    // them refers to. Throws UsageError for a null pointer to any, and for bytes that are no whole
+    // number of messages.
+    std::size_t try_push_n(typename Message::GivenRow messages,
                            OutOfLine data = OutOfLine::none) requires to_device {
         return detail::in_call("Ring::try_push_n", this, mark_, [&] {
             lent_by_.require_there();
-            detail::require_messages(messages);
-            return host_.try_push_n(messages.data(), messages.size(), data);
+            message_.require(messages);
+            return message_.send_row(
+                messages, [&](auto row) { return host_.try_push_n(row.data(), row.size(), data); });
         });
     }
     // Publishes, waiting for room if need be. Throws TimeoutError; the message was not sent then.
-    void push(T const& message, std::chrono::nanoseconds timeout,
+    void push(Given message, std::chrono::nanoseconds timeout,
               OutOfLine data = OutOfLine::none) requires to_device {
         detail::in_call("Ring::push", this, mark_, [&] {
+            auto const& wire = message_.wire(message);
             auto const pushed = [&] {
                 lent_by_.require_there();
-                return host_.try_push(message, data);
+                return host_.try_push(wire, data);
             };
             if (!wait_.until(pushed, timeout)) throw TimeoutError("the ring stayed full");
         });
     }
 
     // The next message, or nothing when none has arrived.
-    [[nodiscard]] std::optional<T> try_pop() requires(!to_device) {
+    [[nodiscard]] std::optional<T> try_pop() requires(!to_device && !by_bytes) {
         return detail::in_call("Ring::try_pop", this, mark_, [&]() -> std::optional<T> {
             detail::Packed<T> message;
-            if (host_.try_take(message)) return detail::unpack<T>(message);
-            lent_by_.require_there();
-            return {};
+            if (!take(message)) return {};
+            return detail::unpack<T>(message);
+        });
+    }
+    // Takes bytes likewise; false when none has arrived.
+    [[nodiscard]] bool try_pop(Room into) requires(!to_device && by_bytes) {
+        return detail::in_call("Ring::try_pop", this, mark_, [&] {
+            message_.require_one(into);
+            detail::Packed<Wire> message;
+            bool const taken = take(message);
+            if (taken) message_.put(detail::unpack<Wire>(message), into);
+            return taken;
         });
     }
     // Takes the next messages into the first ones of `messages`, as many as have arrived and fit,
-    // and returns how many. Throws UsageError for a null pointer to any.
-    [[nodiscard]] std::size_t try_pop_n(std::span<T> messages) requires(!to_device) {
+    // and returns how many. Throws as try_push_n.
+    [[nodiscard]] std::size_t try_pop_n(typename Message::RoomForRow messages) requires(
+        !to_device) {
         return detail::in_call("Ring::try_pop_n", this, mark_, [&] {
-            detail::require_messages(messages);
-            std::size_t const taken = host_.try_pop_n(messages.data(), messages.size());
+            message_.require(messages);
+            std::size_t const taken = message_.take_row(host_, messages);
             if (taken == 0) lent_by_.require_there();
             return taken;
         });
     }
     // The next message. Throws TimeoutError.
-    [[nodiscard]] T pop(std::chrono::nanoseconds timeout) requires(!to_device) {
-        return detail::in_call("Ring::pop", this, mark_, [&] {
-            detail::Packed<T> message;
-            auto const watched = [&] { return host_.awaited(); };
-            auto const taken = [&] {
-                if (host_.try_take(message)) return true;
-                lent_by_.require_there();
-                return false;
-            };
-            if (!wait_.until(taken, watched, timeout)) throw TimeoutError("no message arrived");
-            return detail::unpack<T>(message);
+    [[nodiscard]] T pop(std::chrono::nanoseconds timeout) requires(!to_device && !by_bytes) {
+        return detail::in_call("Ring::pop", this, mark_, [&] { return await(timeout); });
+    }
+    void pop(Room into, std::chrono::nanoseconds timeout) requires(!to_device && by_bytes) {
+        detail::in_call("Ring::pop", this, mark_, [&] {
+            message_.require_one(into);
+            message_.put(await(timeout), into);
         });
     }
 
     [[nodiscard]] std::uint32_t capacity() const { return host_.capacity(); }  // slots
+    [[nodiscard]] std::size_t message_bytes() const requires by_bytes { return message_.bytes(); }
 
    private:
+    Ring(Message const& message, Device const& device, RingOptions const& options)
+        : memory_(std::in_place, device, 1,
+                  ChannelShape{options.capacity, message.slot_lines(), message.slot_lines()},
+                  options.for_tests.first),
+          wait_(HostWait::for_kernel(device.traits(), 1, options.wait)),
+          message_(message),
+          host_(end_of(ring_of(memory_->host_view()), device.access(memory_->device_memory()))) {}
+
+    // Takes the next message if it has come.
+    [[nodiscard]] bool take(detail::Packed<Wire>& message) requires(!to_device) {
+        if (host_.try_take(message)) return true;
+        lent_by_.require_there();
+        return false;
+    }
+    [[nodiscard]] Wire await(std::chrono::nanoseconds timeout) requires(!to_device) {
+        detail::Packed<Wire> message;
+        auto const watched = [&] { return host_.awaited(); };
+        auto const taken = [&] { return take(message); };
+        if (!wait_.until(taken, watched, timeout)) throw TimeoutError("no message arrived");
+        return detail::unpack<Wire>(message);
+    }
+
     [[nodiscard]] static detail::RingView ring_of(ChannelTable const& table) {
         return to_device ? table.channel(0).requests : table.channel(0).replies;
     }
 
     // Of a ring that another process lends.
     friend class Connection;
-    explicit Ring(detail::LeasedEnd<detail::RingView> const& lent)
-        : lent_by_(lent.lease), wait_(lent.wait), host_(end_of(lent.view, lent.far)) {}
+    Ring(Message const& message, detail::LeasedEnd<detail::RingView> const& lent)
+        : lent_by_(lent.lease),
+          wait_(lent.wait),
+          message_(message),
+          host_(end_of(lent.view, lent.far)) {}
 
-    [[nodiscard]] static HostEnd make_host_end(ChannelTable const& table, HostMapped const& far) {
-        return end_of(ring_of(table), far);
-    }
-    [[nodiscard]] static HostEnd end_of(detail::RingView const& ring, HostMapped const& far) {
+    [[nodiscard]] HostEnd end_of(detail::RingView const& ring, HostMapped const& far) const {
         if constexpr (to_device) {
-            return HostEnd(ring, far, detail::HostCached());
+            return HostEnd(ring, message_.far(far), detail::HostCached());
         } else {
-            return HostEnd(ring, detail::HostCached(), far);
+            return HostEnd(ring, message_.near(), far);
         }
     }
 
@@ -170,6 +218,7 @@ class Ring {
     detail::LentBy lent_by_;
     std::optional<ChannelMemory> memory_;  // none of a ring that is lent
     HostWait wait_;
+    [[no_unique_address]] Message message_;
     HostEnd host_;
     mutable detail::TakenOnce taken_;
 };

@@ -20,10 +20,13 @@
 
 namespace carillon::python {
 
+using BytesClient = Channel<Bytes, Bytes>;
+
 // A client, and which requests nobody waits for any more that it was not told of yet.
 class ClientState {
    public:
-    explicit ClientState(BytesClient&& client) : own_(std::move(client)), client_(&*own_) {}
+    explicit ClientState(std::unique_ptr<BytesClient> client)
+        : own_(std::move(client)), client_(own_.get()) {}
     explicit ClientState(BytesClient& of_kernel) : client_(&of_kernel) {}
 
     // Throws UsageError once the kernel whose client it is was closed.
@@ -40,7 +43,7 @@ class ClientState {
     void give_up(Ticket const& ticket);
 
    private:
-    std::optional<BytesClient> own_;
+    std::unique_ptr<BytesClient> own_;
     BytesClient* client_;
     std::vector<Ticket> given_up_;
     Busy busy_;
@@ -83,9 +86,14 @@ class TicketRow {
     // `take` takes replies, and their tickets out of those that are left. Returns what it returns.
     template <class Take>
     std::size_t take(Take const& take) {
-        std::size_t const taken = take(left_);
+        std::size_t const had = left_.size();
+        try {
+            (void)take(left_);
+        } catch (Error const&) {  // those that were taken are given first
+            if (left_.size() == had) throw;
+        }
         forget_taken();
-        return taken;
+        return had - left_.size();
     }
 
    private:

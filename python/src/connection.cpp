@@ -42,7 +42,8 @@ ClientEnd client_of(ConnectionEnd const& self, std::uint32_t request_bytes,
     BytesType const reply{reply_bytes, reply_name};
     return ClientEnd(
         std::make_shared<ClientState>(unless_interrupted([to = self.get(), request, reply, object] {
-            return BytesClient(*to, request, reply, object);
+            return std::unique_ptr<BytesClient>(
+                new BytesClient(to->channel<Bytes, Bytes>(object, request, reply)));
         })));
 }
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "bindings.hpp"
-#include "carillon/bytes.hpp"
+#include "carillon/bytes_kernel.hpp"
 #include "carillon/handler_text.hpp"
 #include "client.hpp"
 #include "errors.hpp"

@@ -5,6 +5,7 @@
 #include <nanobind/stl/tuple.h>
 
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -13,6 +14,8 @@
 #include "busy.hpp"
 #include "bytes.hpp"
 #include "carillon/bytes.hpp"
+#include "carillon/connection.hpp"
+#include "carillon/detail/host/either_way.hpp"
 #include "carillon/log_reader.hpp"
 #include "connection.hpp"
 #include "direction.hpp"
@@ -26,53 +29,75 @@
 namespace carillon::python {
 namespace {
 
-BytesMailbox* made_mailbox(Device const& device, nb::handle initial, std::string const& direction,
-                           std::uint32_t capacity) {
+using AnyMailbox = detail::ObjectOfBytes<Mailbox>;
+struct MailboxEnd {
+    std::shared_ptr<AnyMailbox> mailbox;
+};
+struct MailboxDeviceEnd {
+    std::shared_ptr<AnyMailbox> mailbox;  // whose memory it keeps
+    detail::EndOfBytes<Mailbox> end;
+};
+
+MailboxEnd* made_mailbox(Device const& device, nb::handle initial, std::string const& direction,
+                         std::uint32_t capacity) {
     MailboxOptions options;
     options.capacity = capacity;
     HeldBytes const from(initial, HeldBytes::Use::read);
-    return new BytesMailbox(device, from.bytes(), direction_of(direction), options);
+    auto const make = [&](auto way) { return Mailbox<Bytes, way>(device, from.bytes(), options); };
+    return new MailboxEnd{std::make_shared<AnyMailbox>("mailbox", direction_of(direction), make)};
 }
-BytesMailbox* lent_mailbox(ConnectionEnd const& connection, std::string const& object,
-                           std::uint32_t bytes, std::string const& name,
-                           std::string const& direction) {
+MailboxEnd* lent_mailbox(ConnectionEnd const& connection, std::string const& object,
+                         std::uint32_t bytes, std::string const& name,
+                         std::string const& direction) {
     Direction const way = direction_of(direction);
     BytesType const type{bytes, name};
-    return new BytesMailbox(unless_interrupted([to = connection.get(), object, type, way] {
-        return BytesMailbox(*to, object, type, way);
-    }));
+    return new MailboxEnd{unless_interrupted([to = connection.get(), object, type, way] {
+        return std::make_shared<AnyMailbox>("mailbox", way, [&](auto one_way) {
+            return to->template mailbox<Bytes, one_way>(object, type);
+        });
+    })};
 }
-// Neither waits, so they are made with the GIL: one thread at a time. `End`: the host's or the
-// device's.
-void set(BytesMailbox& self, nb::handle value) {
-    self.set(HeldBytes(value, HeldBytes::Use::read).bytes(), sent);
+// None of them waits, so they are made with the GIL: one thread at a time.
+void set(MailboxEnd& self, nb::handle value) {
+    auto& mailbox = self.mailbox->to_device("reads");
+    mailbox.set(HeldBytes(value, HeldBytes::Use::read).bytes(), sent);
 }
-void set_by_device(BytesMailboxEnd& self, nb::handle value) {
-    self.set(HeldBytes(value, HeldBytes::Use::read).bytes());
+void set_by_device(MailboxDeviceEnd& self, nb::handle value) {
+    auto& end = self.end.to_host("reads");
+    end.set(HeldBytes(value, HeldBytes::Use::read).bytes());
 }
-template <class End>
-bool refresh(End& self, nb::handle into) {
-    return self.refresh(HeldBytes(into, HeldBytes::Use::write).writable());
+bool refresh(MailboxEnd& self, nb::handle into) {
+    auto& mailbox = self.mailbox->to_host("sets");
+    return mailbox.refresh(HeldBytes(into, HeldBytes::Use::write).writable());
+}
+bool refresh_on_device(MailboxDeviceEnd& self, nb::handle into) {
+    auto& end = self.end.to_device("sets");
+    return end.refresh(HeldBytes(into, HeldBytes::Use::write).writable());
 }
 
+using Chunks = ChunkRing<Bytes>;
 struct ChunkRingEnd {
-    BytesChunkRing ring;
+    Chunks ring;
     Busy busy;
+};
+struct ChunkRingDeviceEnd {
+    Chunks ring;  // whose memory it keeps
+    Chunks::DeviceEnd end;
 };
 
 // A chunk that was claimed, until it is handed over or given up. Views of it end before that: then
 // it is the kernel's. Whoever has kept the address otherwise has the ring's memory still.
 struct RawChunk {
-    BytesChunkRing ring;
-    std::optional<BytesChunk> chunk;
+    Chunks ring;
+    std::optional<Chunk<Bytes>> chunk;
     unsigned views = 0;
 
-    [[nodiscard]] BytesChunk& get() {
+    [[nodiscard]] Chunk<Bytes>& get() {
         if (!chunk) throw UsageError(no_call, "the chunk was committed already, or given up");
         return *chunk;
     }
-    [[nodiscard]] BytesChunk& without_views() {
-        BytesChunk& open = get();
+    [[nodiscard]] Chunk<Bytes>& without_views() {
+        Chunk<Bytes>& open = get();
         if (views != 0)
             throw UsageError(no_call, "it has views still, by which it could be written");
         return open;
@@ -96,13 +121,13 @@ ChunkRingEnd* made_chunk_ring(Device const& device, std::size_t meta_bytes, std:
     options.chunk_bytes = chunk_bytes;
     options.chunks = chunks;
     OthersRun const others_run;
-    return new ChunkRingEnd{BytesChunkRing(device, meta_bytes, options), {}};
+    return new ChunkRingEnd{Chunks(device, meta_bytes, options), {}};
 }
 ChunkRingEnd* lent_chunk_ring(ConnectionEnd const& connection, std::string const& object,
                               std::uint32_t meta_bytes, std::string const& name) {
     BytesType const meta{meta_bytes, name};
     auto const ask = [to = connection.get(), object, meta] {
-        return BytesChunkRing(*to, object, meta);
+        return to->chunk_ring<Bytes>(object, meta);
     };
     return new ChunkRingEnd{unless_interrupted(ask), {}};
 }
@@ -116,7 +141,7 @@ RawChunk* try_claim(ChunkRingEnd& self) {  // none: None
 RawChunk* claim(ChunkRingEnd& self, double timeout) {
     auto const bound = duration(timeout);
     InCall const in(self.busy);
-    std::optional<BytesChunk> chunk;
+    std::optional<Chunk<Bytes>> chunk;
     wait_in_parts(bound, [&](auto part) { chunk.emplace(self.ring.claim(part)); });
     return new RawChunk{self.ring, std::move(chunk)};
 }
@@ -128,7 +153,7 @@ void fill(RawChunk& self, nb::handle data, std::size_t offset) {
 // `used`: none for all of it.
 void commit(RawChunk& self, std::optional<std::size_t> used, nb::handle meta) {
     HeldBytes const beside(meta, HeldBytes::Use::read);
-    BytesChunk& chunk = self.without_views();
+    Chunk<Bytes>& chunk = self.without_views();
     chunk.commit(used ? *used : chunk.bytes().size(), beside.bytes());
     self.chunk.reset();
 }
@@ -138,8 +163,9 @@ void drop(RawChunk& self) {
 }
 
 // The bytes of the next chunk, what goes beside it and its number.
-std::optional<std::tuple<nb::bytes, nb::bytes, detail::Sequence>> try_take(BytesChunkEnd& self) {
-    auto const chunk = self.try_take();
+std::optional<std::tuple<nb::bytes, nb::bytes, detail::Sequence>> try_take(
+    ChunkRingDeviceEnd& self) {
+    auto const chunk = self.end.try_take();
     if (!chunk) return {};
     return std::tuple(nb::bytes(chunk->data, chunk->size),
                       nb::bytes(chunk->meta.data(), chunk->meta.size()), chunk->sequence);
@@ -170,12 +196,12 @@ std::optional<LogRecord> next_record(LogEnd& self, double timeout) {
 }
 
 void bind_mailboxes(nb::module_& module) {
-    nb::class_<BytesMailboxEnd> end(module, "BytesMailboxEnd",
-                                    "The device's end of a mailbox, on the emulated device.");
+    nb::class_<MailboxDeviceEnd> end(module, "BytesMailboxEnd",
+                                     "The device's end of a mailbox, on the emulated device.");
     Doors(end, "MailboxDeviceEnd.")
         .def("set", set_by_device, nb::arg("value"))
-        .def("refresh", refresh<BytesMailboxEnd>, nb::arg("into"));
-    nb::class_<BytesMailbox> mailbox(module, "BytesMailbox", "A mailbox whose value is bytes.");
+        .def("refresh", refresh_on_device, nb::arg("into"));
+    nb::class_<MailboxEnd> mailbox(module, "BytesMailbox", "A mailbox whose value is bytes.");
     Doors(mailbox, "Mailbox.")
         .def_new("Mailbox", made_mailbox, nb::arg("device"), nb::arg("initial"),
                  nb::arg("direction"), nb::arg("capacity"))
@@ -183,16 +209,23 @@ void bind_mailboxes(nb::module_& module) {
                     nb::arg("object"), nb::arg("bytes"), nb::arg("name"), nb::arg("direction"),
                     nb::rv_policy::take_ownership)
         .def("set", set, nb::arg("value"))
-        .def("refresh", refresh<BytesMailbox>, nb::arg("into"))
-        .def("emulated_end", &BytesMailbox::emulated_end);
+        .def("refresh", refresh, nb::arg("into"))
+        .def("emulated_end", [](MailboxEnd& self) {
+            return MailboxDeviceEnd{self.mailbox, self.mailbox->emulated_end()};
+        });
 }
 
 void bind_chunk_rings(nb::module_& module) {
-    nb::class_<BytesChunkEnd> end(module, "BytesChunkEnd",
-                                  "The device's end of a ring of chunks, on the emulated device.");
+    nb::class_<ChunkRingDeviceEnd> end(
+        module, "BytesChunkEnd", "The device's end of a ring of chunks, on the emulated device.");
     Doors(end, "ChunkRingDeviceEnd.")
         .def("try_take", try_take)
-        .def("release", &BytesChunkEnd::release, nb::arg("sequence"));
+        .def(
+            "release",
+            [](ChunkRingDeviceEnd& self, detail::Sequence sequence) {
+                return self.end.release(sequence);
+            },
+            nb::arg("sequence"));
     nb::class_<RawChunk> chunk(module, "RawChunk", nb::type_slots(chunk_slots),
                                "A chunk that was claimed: its bytes are a buffer of Python's.");
     show(chunk, {"size", "sequence"});
@@ -214,7 +247,11 @@ void bind_chunk_rings(nb::module_& module) {
                     nb::rv_policy::take_ownership)
         .def("try_claim", try_claim, nb::sig("def try_claim(self) -> RawChunk | None"))
         .def("claim", claim, nb::arg("timeout"))
-        .def("emulated_end", [](ChunkRingEnd& self) { return self.ring.emulated_end(); })
+        .def("emulated_end",
+             [](ChunkRingEnd& self) {
+                 auto const where = detail::CodeLocation::elsewhere();
+                 return ChunkRingDeviceEnd{self.ring, self.ring.device_handle(where)};
+             })
         .def_prop_ro("chunks", [](ChunkRingEnd const& self) { return self.ring.chunks(); })
         .def_prop_ro("chunk_bytes",
                      [](ChunkRingEnd const& self) { return self.ring.chunk_bytes(); });

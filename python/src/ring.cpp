@@ -3,12 +3,15 @@
 #include <nanobind/stl/string.h>
 
 #include <cstddef>
+#include <memory>
 #include <string>
 
 #include "bindings.hpp"
 #include "busy.hpp"
 #include "bytes.hpp"
 #include "carillon/bytes.hpp"
+#include "carillon/connection.hpp"
+#include "carillon/detail/host/either_way.hpp"
 #include "connection.hpp"
 #include "direction.hpp"
 #include "door.hpp"
@@ -19,9 +22,17 @@
 namespace carillon::python {
 namespace {
 
+using AnyRing = detail::ObjectOfBytes<Ring>;
 struct RingEnd {
-    BytesRing ring;
+    std::shared_ptr<AnyRing> ring;
     Busy busy;
+
+    [[nodiscard]] auto& sends() const { return ring->to_device("takes"); }
+    [[nodiscard]] auto& takes() const { return ring->to_host("sends"); }
+};
+struct RingDeviceEnd {
+    std::shared_ptr<AnyRing> ring;  // whose memory it keeps
+    detail::EndOfBytes<Ring> end;
 };
 
 RingEnd* made_ring(Device const& device, std::size_t bytes, std::string const& direction,
@@ -30,14 +41,17 @@ RingEnd* made_ring(Device const& device, std::size_t bytes, std::string const& d
     options.capacity = capacity;
     Direction const way = direction_of(direction);
     OthersRun const others_run;
-    return new RingEnd{BytesRing(device, bytes, way, options), {}};
+    auto const make = [&](auto one_way) { return Ring<Bytes, one_way>(device, bytes, options); };
+    return new RingEnd{std::make_shared<AnyRing>("ring", way, make), {}};
 }
 RingEnd* lent_ring(ConnectionEnd& connection, std::string const& object, std::uint32_t bytes,
                    std::string const& name, std::string const& direction) {
     Direction const way = direction_of(direction);
     BytesType const type{bytes, name};
     auto const ask = [to = connection.get(), object, type, way] {
-        return BytesRing(*to, object, type, way);
+        return std::make_shared<AnyRing>("ring", way, [&](auto one_way) {
+            return to->template ring<Bytes, one_way>(object, type);
+        });
     };
     return new RingEnd{unless_interrupted(ask), {}};
 }
@@ -45,48 +59,48 @@ RingEnd* lent_ring(ConnectionEnd& connection, std::string const& object, std::ui
 bool try_push(RingEnd& self, nb::handle message) {
     HeldBytes const from(message, HeldBytes::Use::read);
     InCall const in(self.busy);
-    return self.ring.try_push(from.bytes(), sent);
+    return self.sends().try_push(from.bytes(), sent);
 }
 std::size_t try_push_n(RingEnd& self, nb::handle messages) {
     HeldBytes const from(messages, HeldBytes::Use::read);
     InCall const in(self.busy);
-    return self.ring.try_push_n(from.bytes(), sent);
+    return self.sends().try_push_n(from.bytes(), sent);
 }
 void push(RingEnd& self, nb::handle message, double timeout) {
     auto const bound = duration(timeout);
     HeldBytes const from(message, HeldBytes::Use::read);
     InCall const in(self.busy);
-    wait_in_parts(bound, [&](auto part) { self.ring.push(from.bytes(), part, sent); });
+    wait_in_parts(bound, [&](auto part) { self.sends().push(from.bytes(), part, sent); });
 }
 bool try_pop(RingEnd& self, nb::handle into) {
     HeldBytes const to(into, HeldBytes::Use::write);
     InCall const in(self.busy);
-    return self.ring.try_pop(to.writable());
+    return self.takes().try_pop(to.writable());
 }
 std::size_t try_pop_n(RingEnd& self, nb::handle into) {
     HeldBytes const to(into, HeldBytes::Use::write);
     InCall const in(self.busy);
-    return self.ring.try_pop_n(to.writable());
+    return self.takes().try_pop_n(to.writable());
 }
 void pop(RingEnd& self, nb::handle into, double timeout) {
     auto const bound = duration(timeout);
     HeldBytes const to(into, HeldBytes::Use::write);
     InCall const in(self.busy);
-    wait_in_parts(bound, [&](auto part) { self.ring.pop(to.writable(), part); });
+    wait_in_parts(bound, [&](auto part) { self.takes().pop(to.writable(), part); });
 }
 
-bool device_push(BytesDeviceEnd& self, nb::handle message) {
-    return self.try_push(HeldBytes(message, HeldBytes::Use::read).bytes());
+bool device_push(RingDeviceEnd& self, nb::handle message) {
+    return self.end.to_host("takes").try_push(HeldBytes(message, HeldBytes::Use::read).bytes());
 }
-bool device_pop(BytesDeviceEnd& self, nb::handle into) {
-    return self.try_pop(HeldBytes(into, HeldBytes::Use::write).writable());
+bool device_pop(RingDeviceEnd& self, nb::handle into) {
+    return self.end.to_device("sends").try_pop(HeldBytes(into, HeldBytes::Use::write).writable());
 }
 
 }  // namespace
 
 void bind_ring(nb::module_& module) {
-    nb::class_<BytesDeviceEnd> device_end(module, "BytesDeviceEnd",
-                                          "The device's end of a ring, on the emulated device.");
+    nb::class_<RingDeviceEnd> device_end(module, "BytesDeviceEnd",
+                                         "The device's end of a ring, on the emulated device.");
     Doors(device_end, "RingDeviceEnd.")
         .def("try_push", device_push, nb::arg("message"))
         .def("try_pop", device_pop, nb::arg("into"));
@@ -103,10 +117,17 @@ void bind_ring(nb::module_& module) {
         .def("try_pop", try_pop, nb::arg("into"))
         .def_as("try_pop_many", "try_pop_n", try_pop_n, nb::arg("into"))
         .def("pop", pop, nb::arg("into"), nb::arg("timeout"))
-        .def("emulated_end", [](RingEnd& self) { return self.ring.emulated_end(); })
-        .def_prop_ro("capacity", [](RingEnd const& self) { return self.ring.capacity(); })
-        .def_prop_ro("message_bytes",
-                     [](RingEnd const& self) { return self.ring.message_bytes(); });
+        .def("emulated_end",
+             [](RingEnd& self) {
+                 return RingDeviceEnd{self.ring, self.ring->emulated_end()};
+             })
+        .def_prop_ro("capacity",
+                     [](RingEnd const& self) {
+                         return self.ring->visit([](auto& ring) { return ring.capacity(); });
+                     })
+        .def_prop_ro("message_bytes", [](RingEnd const& self) {
+            return self.ring->visit([](auto& ring) { return ring.message_bytes(); });
+        });
 }
 
 }  // namespace carillon::python

@@ -7,7 +7,7 @@
 #include <array>
 #include <utility>
 
-#include "bytes/bytes_channel.hpp"
+#include "carillon/bytes.hpp"
 #include "carillon/detail/host/device_access.hpp"
 #include "carillon/detail/host/kernel_supervisor.hpp"
 #include "carillon/error.hpp"
@@ -91,8 +91,10 @@ std::filesystem::path cache_folder(HandlerOptions const& options) {
 std::shared_ptr<HandlerCode> compiled(int compute_capability, std::string_view text,
                                       BytesType const& request, BytesType const& reply,
                                       HandlerOptions const& options) {
-    (void)message_type(call_of_compiler, "request", request);
-    (void)message_type(call_of_compiler, "reply", reply);
+    named(call_of_compiler, [&] {
+        (void)described({"request", request}, request, 1);
+        (void)described({"reply", reply}, reply, 1);
+    });
     require_texts(text, options);
     Nvrtc const nvrtc(options.nvrtc);
     auto const headers = find_headers(call_of_compiler, options.headers);

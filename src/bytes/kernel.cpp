@@ -1,41 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
+#include "carillon/kernel.hpp"
+
 #include <array>
 #include <cstring>
-#include <functional>
+#include <memory>
 #include <utility>
-#include <vector>
 
-#include "bytes/bytes_channel.hpp"
 #include "bytes/handler_code.hpp"
-#include "bytes/message_access.hpp"
-#include "carillon/bytes.hpp"
-#include "carillon/detail/host/channel_routes.hpp"
-#include "carillon/detail/host/kernel_supervisor.hpp"
+#include "carillon/bytes_kernel.hpp"
+#include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/owned.hpp"
 #include "carillon/detail/kernel/serve.hpp"
 #include "carillon/detail/kernel/serve_leases.hpp"
 #include "carillon/detail/protocol/lease.hpp"
-#include "carillon/detail/serving/lender.hpp"
-#include "carillon/launch.hpp"
+#include "carillon/detail/protocol/message_at.hpp"
 
 namespace carillon {
 namespace detail {
-namespace {
 
-constexpr std::string_view call_of_bytes_kernel = "BytesKernel";
+// The messages of a BytesKernel, and how they reach it.
+struct BytesRequests {
+    BytesRequests(BytesType const& request_type, BytesType const& reply_type, BytesClients of)
+        : request("request", request_type),
+          reply("reply", reply_type),
+          types{described(request, request_type, request.slot_lines()),
+                described(reply, reply_type, reply.slot_lines())},
+          clients(of) {}
+
+    MessageOf<Bytes> request;
+    MessageOf<Bytes> reply;
+    MessageTypes types;
+    BytesClients clients;
+    HandlerCode* text = nullptr;  // none: a function
+};
+
+namespace {
 
 // A block's handler: it calls the caller's function with a request that was copied for it.
 struct BytesFunction {
     // The function may write whatever the reply is about.
     static constexpr bool out_of_line = true;
 
-    BytesHandler function;
-    void* user;
-    ByteShape request_shape;
-    ByteShape reply_shape;
-    std::array<std::byte, message_bytes> request;
-    std::array<std::byte, message_bytes> reply;
+    BytesHandler function = nullptr;
+    void* user = nullptr;
+    ByteShape request_shape{};
+    ByteShape reply_shape{};
+    std::array<std::byte, message_bytes> request{};
+    std::array<std::byte, message_bytes> reply{};
 
     MessageAt operator()(MessageAt message) {
         MessageNear<DeviceNear>(DeviceNear(), request_shape).copy(message, request.data());
@@ -52,12 +63,12 @@ using BytesDeviceChannel =
 struct BytesBody {
     ChannelTable blocks;
     LeaseTable leases;  // of others, or without lines
-    BytesFunction function;
+    Handlers<BytesFunction> handlers;
     BlockLimits limits;
     bool oversubscribed;
 
     void operator()(unsigned block) const {
-        BytesFunction own = function;
+        BytesFunction own = handlers.begin(block);
         ChannelView const view = blocks.channel(block);
         BlockControl const control = limits.control(view, DeviceClock(oversubscribed));
         auto const serve_one = [&](ChannelView const& channel, auto const& life) {
@@ -72,128 +83,127 @@ struct BytesBody {
     }
 };
 
-[[nodiscard]] BytesFunction checked_function(Device const& device, BytesType const& request,
-                                             BytesType const& reply, BytesHandler handler,
-                                             void* user) {
-    if (!device.emulated()) {
-        throw UnsupportedError(call_of_bytes_kernel,
-                               "the device is a GPU, whose handlers are text (compile_handler) or "
-                               "C++ (PersistentKernel)");
-    }
-    if (handler == nullptr) throw UsageError(call_of_bytes_kernel, "there is no handler");
-    return {handler,
-            user,
-            checked_shape(call_of_bytes_kernel, "request", request.bytes),
-            checked_shape(call_of_bytes_kernel, "reply", reply.bytes),
-            {},
-            {}};
-}
-
 }  // namespace
 
-// How a kernel is started once it has memory: on the channels of its blocks, or on those that are
-// lent.
-using BytesStart = std::function<RunningKernel(ChannelTable const&, LeaseTable const&)>;
+inline namespace CARILLON_TOOLCHAIN {
 
-class BytesKernelState {
+template <>
+class Route<BytesFunction, BytesRequests> {
    public:
-    BytesKernelState(Device const& device, BytesType const& request, BytesType const& reply,
-                     BytesStart const& start, KernelOptions const& options, BytesClients clients)
-        : request_shape_(checked_shape(call_of_bytes_kernel, "request", request.bytes)),
-          reply_shape_(checked_shape(call_of_bytes_kernel, "reply", reply.bytes)),
-          wait_(wait_of_clients(device, options)) {
-        MessageTypes const types{message_type(call_of_bytes_kernel, "request", request),
-                                 message_type(call_of_bytes_kernel, "reply", reply)};
-        ChannelShape const shape{options.capacity, request_shape_.slot_lines(),
-                                 reply_shape_.slot_lines()};
-        LeaseTable table{};
-        if (clients == BytesClients::of_others) {
-            leases_ = std::make_shared<Lender>(device, options, shape, types);
+    using Client = Channel<Bytes, Bytes>;
+
+    Route(Device const& device, BytesRequests const& requests, KernelOptions const& options)
+        : requests_(requests), wait_(wait_of_clients(device, options)) {
+        ChannelShape const shape{options.capacity, requests.request.slot_lines(),
+                                 requests.reply.slot_lines()};
+        if (requests.clients == BytesClients::of_others) {
+            leases_ = std::make_shared<Lender>(device, options, shape, requests.types);
             memory_ = leases_->blocks();
-            table = leases_->device_view();
         } else {
-            check_options(call_of_bytes_kernel, options);
+            check_options(options);
             memory_ = std::make_shared<ChannelMemory>(device, blocks_of(options), shape);
         }
-        supervisor_ = KernelSupervisor::make(device, memory_, options, "BytesKernel");
-        supervisor_->run(start(memory_->device_view(), table));
-        if (leases_) leases_->own(supervisor_);
-        if (!leases_) connect(device, blocks_of(options));
     }
-    BytesKernelState(BytesKernelState const&) = delete;
-    BytesKernelState& operator=(BytesKernelState const&) = delete;
-    ~BytesKernelState() {
+    Route(Route&&) noexcept = default;
+    Route& operator=(Route&&) = delete;
+    Route(Route const&) = delete;
+    Route& operator=(Route const&) = delete;
+    ~Route() {
         if (leases_ && leases_->kernel()) leases_->kernel()->end();
     }
 
-    [[nodiscard]] KernelSupervisor& supervisor(std::string_view call) const {
-        return supervisor_->of_this_process(call);
+    [[nodiscard]] std::shared_ptr<ChannelMemory> const& blocks() const { return memory_; }
+    [[nodiscard]] static unsigned channels_per_block() { return 1; }
+    [[nodiscard]] static bool lanes_apart() { return false; }
+    [[nodiscard]] static KernelOptions const& with_blocks(KernelOptions const& options) {
+        return options;
     }
-    [[nodiscard]] BytesClient& client(std::string_view call, unsigned block) {
-        if (leases_) {
-            throw UsageError(call, "its clients are other processes', which connect to its server");
+
+    [[nodiscard]] RunningKernel start(Device const& device, KernelOptions const& options,
+                                      Handlers<BytesFunction> const& handlers) const {
+        ChannelTable const channels = memory_->device_view();
+        LeaseTable const leases = leases_ ? leases_->device_view() : LeaseTable{};
+        BlockLimits const limits = block_limits(options, device.traits());
+        bool const oversubscribed = device.oversubscribed(blocks_of(options));
+        if (requests_.text == nullptr) {
+            return launch(device, launch_shape(options, 1),
+                          BytesBody{channels, leases, handlers, limits, oversubscribed});
         }
-        if (block >= clients_.size()) throw UsageError(call, "there is no such channel");
-        return clients_[block];
+        TextKernel const kernel{channels, leases, limits, oversubscribed,
+                                blocks_of(options) >= many_blocks};
+        return requests_.text->start(device, options, kernel, leases_ != nullptr);
     }
-    [[nodiscard]] std::shared_ptr<Lender> const& leases(std::string_view call) const {
-        if (!leases_)
-            throw UsageError(call,
-                             "the kernel is not for clients of other processes: of_others (C++), "
-                             "for_others (C) or shared=True (Python) makes it so");
-        return leases_;
+    void connect(Device const& device, KernelOptions const& options,
+                 std::shared_ptr<KernelSupervisor> const& kernel) {
+        if (leases_) return leases_->own(kernel);
+        for (unsigned i = 0; i < blocks_of(options); ++i) {
+            channels_.add(device, memory_, i, wait_, kernel, nullptr, requests_.request,
+                          requests_.reply);
+        }
+    }
+
+    [[nodiscard]] ClientList<Client> const& channels() const {
+        if (!leases_) return channels_;
+        throw UsageError("its clients are other processes', which connect to its server");
+    }
+    [[nodiscard]] std::shared_ptr<Lender> const& leases() const {
+        if (leases_) return leases_;
+        throw UsageError(
+            "the kernel is not for clients of other processes: of_others (C++), for_others (C) or "
+            "shared=True (Python) makes it so");
     }
     [[nodiscard]] bool all_answered() const {
-        if (leases_) return leases_->all_drained();
-        return std::ranges::all_of(clients_,
-                                   [](BytesClient const& each) { return each.all_answered(); });
+        return leases_ ? leases_->all_drained() : channels_.all_answered();
     }
     [[nodiscard]] bool outstanding(unsigned block) const {
-        return leases_ ? leases_->outstanding_at(block) : !clients_[block].all_answered();
+        return leases_ ? leases_->outstanding_at(block) : !channels_.all_answered(block, 1);
     }
 
    private:
-    void connect(Device const& device, unsigned blocks) {
-        for (unsigned i = 0; i < blocks; ++i) {
-            clients_.push_back(BytesClient(std::make_unique<BytesChannel>(
-                request_shape_, reply_shape_, device, memory_, i, wait_, supervisor_)));
-        }
-    }
-
-    ByteShape request_shape_;
-    ByteShape reply_shape_;
+    BytesRequests requests_;
     HostWait wait_;
     std::shared_ptr<Lender> leases_;  // of others
     std::shared_ptr<ChannelMemory> memory_;
-    std::shared_ptr<KernelSupervisor> supervisor_;
-    std::vector<BytesClient> clients_;  // of each block, but of others
+    ClientList<Client> channels_;  // of each block, but of others
+};
+
+}  // namespace CARILLON_TOOLCHAIN
+
+class BytesKernelState : public PersistentKernel<BytesFunction, BytesRequests> {
+   public:
+    using PersistentKernel::PersistentKernel;
 };
 
 namespace {
 
-[[nodiscard]] std::unique_ptr<BytesKernelState> start_function(
-    Device const& device, BytesType const& request, BytesType const& reply,
-    BytesFunction const& function, KernelOptions const& options, BytesClients clients) {
-    auto const start = [&](ChannelTable const& blocks, LeaseTable const& leases) {
-        BytesBody const body{blocks, leases, function, block_limits(options, device.traits()),
-                             device.oversubscribed(blocks_of(options))};
-        return launch(device, launch_shape(options, 1), body);
-    };
-    return std::make_unique<BytesKernelState>(device, request, reply, start, options, clients);
+[[nodiscard]] std::unique_ptr<BytesKernelState> start_function(Device const& device,
+                                                               BytesRequests const& requests,
+                                                               BytesHandler handler, void* user,
+                                                               KernelOptions const& options) {
+    if (!device.emulated()) {
+        throw UnsupportedError(
+            "the device is a GPU, whose handlers are text (compile_handler) or C++ "
+            "(PersistentKernel)");
+    }
+    if (handler == nullptr) throw UsageError("there is no handler");
+    BytesFunction const function{handler, user, requests.request.shape(), requests.reply.shape()};
+    return std::make_unique<BytesKernelState>(device, requests, options, function);
 }
 
 [[nodiscard]] std::unique_ptr<BytesKernelState> start_text(Device const& device, HandlerCode& code,
                                                            KernelOptions const& options,
                                                            BytesClients clients) {
-    code.load(call_of_bytes_kernel, device);
-    auto const start = [&](ChannelTable const& blocks, LeaseTable const& leases) {
-        TextKernel const kernel{blocks, leases, block_limits(options, device.traits()),
-                                device.oversubscribed(blocks_of(options)),
-                                blocks_of(options) >= many_blocks};
-        return code.start(device, options, kernel, clients == BytesClients::of_others);
-    };
-    return std::make_unique<BytesKernelState>(device, code.request, code.reply, start, options,
-                                              clients);
+    code.load("BytesKernel", device);
+    BytesRequests requests(code.request, code.reply, clients);
+    requests.text = &code;
+    return std::make_unique<BytesKernelState>(device, requests, options);
+}
+
+// Returns what `call` returns for the kernel.
+template <class Call>
+decltype(auto) in_kernel(char const* name, std::unique_ptr<BytesKernelState> const& state,
+                         Call const& call) {
+    return in_call(name, [&]() -> decltype(auto) { return call(owned(state)); });
 }
 
 }  // namespace
@@ -201,68 +211,54 @@ namespace {
 
 BytesKernel::BytesKernel(Device const& device, BytesType const& request, BytesType const& reply,
                          BytesHandler handler, void* user, KernelOptions const& options,
-                         BytesClients clients)
-    : state_(detail::start_function(device, request, reply,
-                                    detail::checked_function(device, request, reply, handler, user),
-                                    options, clients)) {}
+                         BytesClients clients) try
+    : state_(detail::start_function(device, {request, reply, clients}, handler, user, options)) {
+} catch (...) {
+    detail::throw_named("BytesKernel");
+}
 BytesKernel::BytesKernel(Device const& device, CompiledHandler const& handler,
-                         KernelOptions const& options, BytesClients clients)
-    : state_(detail::start_text(device, detail::HandlerCode::of(handler), options, clients)) {}
+                         KernelOptions const& options, BytesClients clients) try
+    : state_(detail::start_text(device, detail::HandlerCode::of(handler), options, clients)) {
+} catch (...) {
+    detail::throw_named("BytesKernel");
+}
 BytesKernel::BytesKernel(BytesKernel&&) noexcept = default;
 BytesKernel::~BytesKernel() = default;
 
-detail::BytesKernelState& BytesKernel::state(std::string_view call) const {
-    return detail::owned(state_, call);
+Channel<Bytes, Bytes>& BytesKernel::client(unsigned block) {
+    return detail::in_kernel(
+        "BytesKernel::client",
+        state_, [&](auto& kernel) -> auto& { return kernel.channel(block); });
 }
-
-BytesClient& BytesKernel::client(unsigned block) {
-    constexpr std::string_view call = "BytesKernel::client";
-    return state(call).client(call, block);
-}
-
 Server BytesKernel::serve(PathArgument const& path, ServeOptions const& options) const {
-    constexpr std::string_view call = "BytesKernel::serve";
-    (void)state(call).supervisor(call);
-    return detail::ServerMaker::make(path, state(call).leases(call), options);
+    return detail::in_kernel("BytesKernel::serve", state_,
+                             [&](auto& kernel) { return kernel.serve(path, options); });
 }
-
 void BytesKernel::serve(Server& server, NameArgument name) const {
-    constexpr std::string_view call = "BytesKernel::serve";
-    (void)state(call).supervisor(call);
-    detail::ServerMaker::add(server, name, state(call).leases(call));
+    detail::in_kernel("BytesKernel::serve", state_,
+                      [&](auto& kernel) { kernel.serve(server, name); });
 }
-
 unsigned BytesKernel::blocks() const {
-    constexpr std::string_view call = "BytesKernel::blocks";
-    return state(call).supervisor(call).blocks();
+    return detail::in_kernel("BytesKernel::blocks", state_,
+                             [](auto& kernel) { return kernel.blocks(); });
 }
-
 KernelState BytesKernel::state() const {
-    constexpr std::string_view call = "BytesKernel::state";
-    return state(call).supervisor(call).state();
+    return detail::in_kernel("BytesKernel::state", state_,
+                             [](auto& kernel) { return kernel.state(); });
 }
-
 BlockActivity BytesKernel::activity(unsigned block) const {
-    constexpr std::string_view call = "BytesKernel::activity";
-    detail::BytesKernelState& kernel = state(call);
-    kernel.supervisor(call).require_block("activity", block);
-    return kernel.supervisor(call).activity(block, kernel.outstanding(block));
+    return detail::in_kernel("BytesKernel::activity", state_,
+                             [&](auto& kernel) { return kernel.activity(block); });
 }
-
 bool BytesKernel::running() const {
-    constexpr std::string_view call = "BytesKernel::running";
-    return state(call).supervisor(call).running();
+    return detail::in_kernel("BytesKernel::running", state_,
+                             [](auto& kernel) { return kernel.running(); });
 }
-
 void BytesKernel::drain(std::chrono::nanoseconds timeout) {
-    constexpr std::string_view call = "BytesKernel::drain";
-    detail::BytesKernelState& kernel = state(call);
-    kernel.supervisor(call).drain([&] { return kernel.all_answered(); }, timeout);
+    detail::in_kernel("BytesKernel::drain", state_, [&](auto& kernel) { kernel.drain(timeout); });
 }
-
 void BytesKernel::stop(std::chrono::nanoseconds timeout) {
-    constexpr std::string_view call = "BytesKernel::stop";
-    state(call).supervisor(call).stop(timeout);
+    detail::in_kernel("BytesKernel::stop", state_, [&](auto& kernel) { kernel.stop(timeout); });
 }
 
 }  // namespace carillon

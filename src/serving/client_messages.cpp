@@ -289,15 +289,17 @@ void require_name(std::string_view call, std::string_view what, std::string_view
         throw UsageError(call, fmt::format("a name of {} characters for the {}: 1 to {} are",
                                            name.size(), what, longest_name));
     }
-    require_printable(call, what, name);
+    try {
+        require_printable(what, name);
+    } catch (UsageError const& error) {
+        throw UsageError(call, error.cause());
+    }
 }
 
-void require_printable(std::string_view call, std::string_view what, std::string_view name) {
-    if (unprintable(name) != std::string_view::npos) {
-        throw UsageError(call, fmt::format("a control character in the name of the {}, or bytes "
-                                           "that are no UTF-8",
-                                           what));
-    }
+void require_printable(std::string_view what, std::string_view name) {
+    if (unprintable(name) == std::string_view::npos) return;
+    throw UsageError(
+        fmt::format("a control character in the name of the {}, or bytes that are no UTF-8", what));
 }
 
 std::string sent_name(std::string_view type_name) {

@@ -299,9 +299,8 @@ using Message =
 
 // Throws UsageError, in the name of `call`, for a name that no message can have. `what` is named.
 void require_name(std::string_view call, std::string_view what, std::string_view name);
-// Throws UsageError, in the name of `call`, for a control character and for bytes that are no
-// UTF-8.
-void require_printable(std::string_view call, std::string_view what, std::string_view name);
+// Throws UsageError for a control character and for bytes that are no UTF-8.
+void require_printable(std::string_view what, std::string_view name);
 // The name of a type, as processes send, compare and print it. A name that is too long is cut at a
 // whole character, and "~" and a hash of the whole name follow: two long names stay two names.
 [[nodiscard]] std::string sent_name(std::string_view type_name);

@@ -279,16 +279,16 @@ TEST(EmulatedForkTest, endsThatStandInForAKernelsAreTheParents) {
     }
     Device const device = Device::open("emulated");
     std::array<std::byte, 4> bytes{};
-    BytesRing to(device, bytes.size(), Direction::to_device);
-    BytesRing back(device, bytes.size(), Direction::to_host);
-    BytesMailbox limits(device, bytes, Direction::to_device);
-    BytesMailbox status(device, bytes, Direction::to_host);
-    BytesChunkRing chunks(device, bytes.size(), {.chunk_bytes = 64, .chunks = 2});
-    auto pops = to.emulated_end();
-    auto pushes = back.emulated_end();
-    auto refreshes = limits.emulated_end();
-    auto sets = status.emulated_end();
-    auto takes = chunks.emulated_end();
+    Ring<Bytes, Direction::to_device> to(device, bytes.size());
+    Ring<Bytes, Direction::to_host> const back(device, bytes.size());
+    Mailbox<Bytes, Direction::to_device> const limits(device, bytes);
+    Mailbox<Bytes, Direction::to_host> const status(device, bytes);
+    ChunkRing<Bytes> chunks(device, bytes.size(), {.chunk_bytes = 64, .chunks = 2});
+    auto pops = to.device_handle();
+    auto pushes = back.device_handle();
+    auto refreshes = limits.device_handle();
+    auto sets = status.device_handle();
+    auto takes = chunks.device_handle();
     chunks.claim(patience).commit(1, bytes);
     auto const chunk = takes.try_take();
     ASSERT_TRUE(chunk.has_value());

@@ -277,11 +277,11 @@ TEST_P(LimitsOfObjectsTest, bytesAtNull) {
     Memory const memory = device().allocate(64);
     ChunkRing<int> chunks(device(), {.chunk_bytes = 64, .chunks = 2});
     auto chunk = chunks.claim(patience);
-    BytesRing to(device(), 8, Direction::to_device);
-    BytesRing from(device(), 8, Direction::to_host);
+    Ring<Bytes, Direction::to_device> to(device(), 8);
+    Ring<Bytes, Direction::to_host> from(device(), 8);
     std::array<std::byte, 8> const value{};
-    BytesMailbox limits(device(), value, Direction::to_device);
-    BytesMailbox status(device(), value, Direction::to_host);
+    Mailbox<Bytes, Direction::to_device> limits(device(), value);
+    Mailbox<Bytes, Direction::to_host> status(device(), value);
     auto const null = [](std::string const& call) {
         return Expected::usage(call + ": 8 bytes at a null pointer");
     };
@@ -292,20 +292,17 @@ TEST_P(LimitsOfObjectsTest, bytesAtNull) {
          {"copy_from_device", null("copy_from_device"), [&] { copy_from_device(room, memory, 0); }},
          {"Chunk::fill", null("Chunk::fill"), [&] { chunk.fill(0, bytes); }},
          {"Chunk::fill, nothing", Expected::behaves(), [&] { chunk.fill(64, {}); }},
-         {"BytesRing::try_push", null("BytesRing::try_push"), [&] { to.try_push(bytes); }},
-         {"BytesRing::try_push_n", null("BytesRing::try_push_n"), [&] { to.try_push_n(bytes); }},
-         {"BytesRing::try_push_n, none", Expected::behaves(),
-          [&] { return to.try_push_n({}) == 0; }},
-         {"BytesRing::push", null("BytesRing::push"), [&] { to.push(bytes, patience); }},
-         {"BytesRing::try_pop", null("BytesRing::try_pop"), [&] { (void)from.try_pop(room); }},
-         {"BytesRing::try_pop_n", null("BytesRing::try_pop_n"),
-          [&] { (void)from.try_pop_n(room); }},
-         {"BytesRing::pop", null("BytesRing::pop"), [&] { from.pop(room, patience); }},
-         {"BytesMailbox", null("BytesMailbox"),
-          [&] { BytesMailbox(device(), bytes, Direction::to_device); }},
-         {"BytesMailbox::set", null("BytesMailbox::set"), [&] { limits.set(bytes); }},
-         {"BytesMailbox::refresh", null("BytesMailbox::refresh"),
-          [&] { (void)status.refresh(room); }}});
+         {"Ring::try_push", null("Ring::try_push"), [&] { to.try_push(bytes); }},
+         {"Ring::try_push_n", null("Ring::try_push_n"), [&] { to.try_push_n(bytes); }},
+         {"Ring::try_push_n, none", Expected::behaves(), [&] { return to.try_push_n({}) == 0; }},
+         {"Ring::push", null("Ring::push"), [&] { to.push(bytes, patience); }},
+         {"Ring::try_pop", null("Ring::try_pop"), [&] { (void)from.try_pop(room); }},
+         {"Ring::try_pop_n", null("Ring::try_pop_n"), [&] { (void)from.try_pop_n(room); }},
+         {"Ring::pop", null("Ring::pop"), [&] { from.pop(room, patience); }},
+         {"Mailbox", null("Mailbox"),
+          [&] { Mailbox<Bytes, Direction::to_device>(device(), bytes); }},
+         {"Mailbox::set", null("Mailbox::set"), [&] { limits.set(bytes); }},
+         {"Mailbox::refresh", null("Mailbox::refresh"), [&] { (void)status.refresh(room); }}});
 }
 
 TEST_P(LimitsOfObjectsTest, ofAnotherDevice) {

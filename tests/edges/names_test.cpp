@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "carillon/arena.hpp"
+#include "carillon/bytes_kernel.hpp"
 #include "carillon/chunk_ring.hpp"
 #include "carillon/copy.hpp"
 #include "carillon/device_reader.hpp"
@@ -124,6 +125,35 @@ TEST_F(NamesTest, constructorsOfKernelsAndServices) {
          }},
         {"Pins", [&] { Pins(device_, {}); }},
         {"OnCore", [&] { OnCore(100'000); }},
+    });
+}
+
+void says_nothing(void* /*user*/, void const* /*request*/, void* /*reply*/) {}
+
+TEST_F(NamesTest, callsWithBytes) {
+    std::vector<std::byte> five(5);
+    Ring<Bytes, Direction::to_device> ring(device_, 4);
+    Mailbox<Bytes, Direction::to_host> status(device_, {five.data(), 4});
+    ChunkRing<Bytes> chunks(device_, 4);
+    BytesKernel kernel(device_, {4}, {4}, says_nothing, nullptr);
+    auto takes = ring.device_handle();
+    auto sets = status.device_handle();
+    auto chunk = chunks.claim(1s);
+    expect_names({
+        {"Ring", [&] { Ring<Bytes, Direction::to_device>(device_, 0); }},
+        {"Mailbox", [&] { Mailbox<Bytes, Direction::to_host>(device_, {}); }},
+        {"ChunkRing", [&] { ChunkRing<Bytes>(device_, 41); }},
+        {"Ring::try_push", [&] { ring.try_push(five); }},
+        {"Ring::try_push_n", [&] { ring.try_push_n(five); }},
+        {"Mailbox::refresh", [&] { (void)status.refresh(five); }},
+        {"Chunk::commit", [&] { chunk.commit(1, five); }},
+        {"DeviceEnd::try_pop", [&] { (void)takes.try_pop(five); }},
+        {"DeviceEnd::set", [&] { sets.set(five); }},
+        {"BytesKernel", [&] { BytesKernel(device_, {4}, {4}, nullptr, nullptr); }},
+        {"BytesKernel::client", [&] { (void)kernel.client(1); }},
+        {"BytesKernel::serve", [&] { (void)kernel.serve("/nowhere"); }},
+        {"Client::call", [&] { kernel.client().call(five, five, 1s); }},
+        {"Client::try_take", [&] { (void)kernel.client().try_take(Ticket(), five); }},
     });
 }
 

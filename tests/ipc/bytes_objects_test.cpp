@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "carillon/bytes.hpp"
+#include "carillon/connection.hpp"
 #include "carillon/shared_objects.hpp"
 #include "ipc/process.hpp"
 #include "support/eventually.hpp"
@@ -22,6 +23,9 @@ namespace {
 
 using namespace std::chrono_literals;
 using Value = std::vector<std::byte>;
+using MailboxTo = Mailbox<Bytes, Direction::to_device>;
+using MailboxFrom = Mailbox<Bytes, Direction::to_host>;
+using Chunks = ChunkRing<Bytes>;
 
 // All bytes are the same: a value that is of two versions shows.
 Value value_of(std::size_t size, unsigned seed) { return Value(size, std::byte(seed)); }
@@ -35,10 +39,10 @@ INSTANTIATE_TEST_SUITE_P(, ValuesTest, testing::Values(1U, 31U, 32U, 33U, 100U, 
                          testing::PrintToStringParamName());
 
 TEST_P(ValuesTest, latestIsReadOnTheDevice) {
-    BytesMailbox limits(device_, value(1), Direction::to_device, {.capacity = 2});
+    MailboxTo limits(device_, value(1), {.capacity = 2});
     EXPECT_EQ(limits.value_bytes(), GetParam());
-    auto one = limits.emulated_end();
-    auto other = limits.emulated_end();  // a reader of its own
+    auto one = limits.device_handle();
+    auto other = limits.device_handle();  // a reader of its own
     Value seen = value(0);
     ASSERT_TRUE(one.refresh(seen));
     EXPECT_EQ(seen, value(1));
@@ -48,14 +52,13 @@ TEST_P(ValuesTest, latestIsReadOnTheDevice) {
         ASSERT_TRUE(one.refresh(seen));
         EXPECT_EQ(seen, value(i));
     }
-    BytesMailbox const moved = std::move(limits);  // its ends keep the memory
     ASSERT_TRUE(other.refresh(seen));
     EXPECT_EQ(seen, value(11));
 }
 
 TEST_P(ValuesTest, latestIsReadOnTheHost) {
-    BytesMailbox status(device_, value(1), Direction::to_host);
-    auto kernel = status.emulated_end();
+    MailboxFrom status(device_, value(1));
+    auto kernel = status.device_handle();
     Value seen = value(0);
     ASSERT_TRUE(status.refresh(seen));
     EXPECT_EQ(seen, value(1));
@@ -69,8 +72,8 @@ TEST_P(ValuesTest, latestIsReadOnTheHost) {
 }
 
 TEST_P(ValuesTest, noneIsOfTwoVersions) {
-    BytesMailbox limits(device_, value(0), Direction::to_device, {.capacity = 2});
-    auto reader = limits.emulated_end();
+    MailboxTo limits(device_, value(0), {.capacity = 2});
+    auto reader = limits.device_handle();
     std::jthread const writer([&](std::stop_token const& stop) {
         for (unsigned i = 0; !stop.stop_requested(); ++i) limits.set(value(i));
     });
@@ -115,8 +118,8 @@ TEST_F(BytesObjectsTest, mailboxesOfAnotherProcess) {
     auto sets = taken.device_handle();
     server_.share("limits", limits);
     server_.share("taken", taken);
-    BytesMailbox to(owner_, "limits", {sizeof(Limits)}, Direction::to_device);
-    BytesMailbox from(owner_, "taken", {sizeof(Taken)}, Direction::to_host);
+    auto to = owner_.mailbox<Bytes>("limits", {sizeof(Limits)});
+    auto from = owner_.mailbox<Bytes, Direction::to_host>("taken", {sizeof(Taken)});
     for (std::uint32_t i = 0; i < 10; ++i) {
         Limits set{};
         set.most[8] = i;
@@ -128,10 +131,10 @@ TEST_F(BytesObjectsTest, mailboxesOfAnotherProcess) {
         EXPECT_EQ(now.chunks, i + 7);
         sets.set({i + 8, 0});
     }
-    CARILLON_EXPECT_ERROR((void)to.emulated_end(), UsageError, "the device's end is the owner's");
-    CARILLON_EXPECT_ERROR(BytesMailbox(owner_, "taken", {12}, Direction::to_host), RefusedError,
-                          "of 8 bytes, the client's bytes of 12");
-    CARILLON_EXPECT_ERROR(BytesMailbox(owner_, "taken", {8}, Direction::to_device), RefusedError,
+    CARILLON_EXPECT_ERROR((void)to.device_handle(), UsageError, "the device's end is the owner's");
+    CARILLON_EXPECT_ERROR((void)(owner_.mailbox<Bytes, Direction::to_host>("taken", {12})),
+                          RefusedError, "of 8 bytes, the client's bytes of 12");
+    CARILLON_EXPECT_ERROR((void)owner_.mailbox<Bytes>("taken", {8}), RefusedError,
                           "\"taken\" is a mailbox to the host, no mailbox");
 }
 
@@ -141,11 +144,11 @@ TEST_F(BytesObjectsTest, chunkRingsOfAnotherProcess) {
     auto reads = heaps.device_handle();
     server_.share("heaps", heaps);
     server_.share("bare", bare);
-    BytesChunkRing ring(owner_, "heaps", {sizeof(Taken)});
+    Chunks ring = owner_.chunk_ring<Bytes>("heaps", {sizeof(Taken)});
     EXPECT_EQ(ring.chunks(), 4U);
     EXPECT_EQ(ring.chunk_bytes(), 1000U);
     for (std::uint16_t i = 0; i < 20; ++i) {
-        BytesChunk chunk = ring.claim(patience);
+        Chunk<Bytes> chunk = ring.claim(patience);
         chunk.fill(0, value_of(900, i));
         chunk.commit(900, bytes_in(Taken{1, i}));
         ChunkView<Taken> seen{};
@@ -155,10 +158,11 @@ TEST_F(BytesObjectsTest, chunkRingsOfAnotherProcess) {
         EXPECT_EQ(std::count(seen.data, seen.data + seen.size, std::byte(i)), 900);
         EXPECT_TRUE(reads.release(seen.sequence));
     }
-    CARILLON_EXPECT_ERROR((void)ring.emulated_end(), UsageError, "the device's end is the owner's");
-    CARILLON_EXPECT_ERROR(BytesChunkRing(owner_, "heaps", {16}), RefusedError,
+    CARILLON_EXPECT_ERROR((void)ring.device_handle(), UsageError,
+                          "the device's end is the owner's");
+    CARILLON_EXPECT_ERROR((void)owner_.chunk_ring<Bytes>("heaps", {16}), RefusedError,
                           "the client's bytes");
-    EXPECT_NO_THROW(BytesChunkRing(owner_, "bare").claim(patience).commit(8));
+    EXPECT_NO_THROW(owner_.chunk_ring<Bytes>("bare").claim(patience).commit(8));
 }
 
 struct alignas(16) Apart {
@@ -168,17 +172,17 @@ struct alignas(16) Apart {
 TEST_F(BytesObjectsTest, metadataThatLieElsewhereAreRefused) {
     SharedChunkRing<Apart> const chunks(device_, {.chunk_bytes = 64, .chunks = 2});
     server_.share("chunks", chunks);
-    CARILLON_EXPECT_ERROR(BytesChunkRing(owner_, "chunks", {16}), RefusedError,
+    CARILLON_EXPECT_ERROR((void)owner_.chunk_ring<Bytes>("chunks", {16}), RefusedError,
                           "on boundaries of 16 bytes");
 }
 
 TEST(BytesChunksTest, areReadAndReleasedOnTheDevice) {
-    BytesChunkRing ring(Device::open("emulated"), 3, {.chunk_bytes = 100, .chunks = 4});
-    auto kernel = ring.emulated_end();
+    Chunks ring(Device::open("emulated"), 3, {.chunk_bytes = 100, .chunks = 4});
+    auto kernel = ring.device_handle();
     EXPECT_FALSE(kernel.try_take());
     for (unsigned i = 0; i < 20; ++i) {
         (void)ring.claim(patience);  // given up
-        BytesChunk chunk = ring.claim(patience);
+        Chunk<Bytes> chunk = ring.claim(patience);
         std::fill(chunk.bytes().begin(), chunk.bytes().end(), std::byte(i));
         chunk.commit(i, value_of(3, 50 + i));
         auto seen = kernel.try_take();
@@ -194,8 +198,8 @@ TEST(BytesChunksTest, areReadAndReleasedOnTheDevice) {
 }
 
 TEST(BytesChunksTest, bothEndsAreUsedAtOnce) {
-    BytesChunkRing ring(Device::open("emulated"), 0, {.chunk_bytes = 64, .chunks = 2});
-    std::jthread const kernel([end = ring.emulated_end()](std::stop_token const& stop) mutable {
+    Chunks ring(Device::open("emulated"), 0, {.chunk_bytes = 64, .chunks = 2});
+    std::jthread const kernel([end = ring.device_handle()](std::stop_token const& stop) mutable {
         while (!stop.stop_requested()) {
             if (auto const chunk = end.try_take()) {
                 (void)end.release(chunk->sequence);
@@ -209,14 +213,13 @@ TEST(BytesChunksTest, bothEndsAreUsedAtOnce) {
 
 TEST(BytesChunksTest, whatMakesNoSenseIsRefused) {
     Device const device = Device::open("emulated");
-    CARILLON_EXPECT_ERROR(BytesChunkRing(device, 41), UsageError,
-                          "a meta of 41 bytes, which are 0 to 40");
-    CARILLON_EXPECT_ERROR(BytesChunkRing(device, 4, {.chunks = 3}), UsageError, "3");
-    BytesChunkRing ring(device, 4, {.chunk_bytes = 10, .chunks = 2});
-    auto kernel = ring.emulated_end();
-    CARILLON_EXPECT_ERROR((void)ring.emulated_end(), UsageError, "");
-    BytesChunk chunk = ring.claim(1s);
-    BytesChunk const other = ring.claim(1s);
+    CARILLON_EXPECT_ERROR(Chunks(device, 41), UsageError, "a meta of 41 bytes, which are 0 to 40");
+    CARILLON_EXPECT_ERROR(Chunks(device, 4, {.chunks = 3}), UsageError, "3");
+    Chunks ring(device, 4, {.chunk_bytes = 10, .chunks = 2});
+    (void)ring.device_handle();
+    CARILLON_EXPECT_ERROR((void)ring.device_handle(), UsageError, "");
+    Chunk<Bytes> chunk = ring.claim(1s);
+    Chunk<Bytes> const other = ring.claim(1s);
     EXPECT_FALSE(ring.try_claim());
     CARILLON_EXPECT_ERROR((void)ring.claim(1ms), TimeoutError, "no chunk was released");
     CARILLON_EXPECT_ERROR(chunk.commit(11, value_of(4, 0)), UsageError, "of a chunk of 10 bytes");
@@ -224,24 +227,22 @@ TEST(BytesChunksTest, whatMakesNoSenseIsRefused) {
                           "a meta of 3 bytes, the other side's is of 4");
     chunk.commit(10, value_of(4, 0));
     CARILLON_EXPECT_ERROR(chunk.commit(10, value_of(4, 0)), UsageError, "committed already");
-    BytesChunkEnd const moved = std::move(kernel);
-    CARILLON_EXPECT_ERROR((void)kernel.try_take(), UsageError, "moved from");  // NOLINT
 }
 
 // The ends of the emulated device, and the metadata of a chunk.
 TEST(BytesEndsTest, bytesAtANullPointerAreRefused) {
     Device const device = Device::open("emulated");
     std::span<std::byte> const null(static_cast<std::byte*>(nullptr), 4);
-    BytesRing to(device, 4, Direction::to_device);
-    BytesRing from(device, 4, Direction::to_host);
-    BytesMailbox limits(device, Value(4), Direction::to_device);
-    BytesMailbox status(device, Value(4), Direction::to_host);
-    BytesChunkRing ring(device, 4, {.chunk_bytes = 10, .chunks = 2});
-    BytesChunk chunk = ring.claim(1s);
-    auto takes = to.emulated_end();
-    auto sends = from.emulated_end();
-    auto reads = limits.emulated_end();
-    auto sets = status.emulated_end();
+    Ring<Bytes, Direction::to_device> to(device, 4);
+    Ring<Bytes, Direction::to_host> from(device, 4);
+    MailboxTo limits(device, Value(4));
+    MailboxFrom status(device, Value(4));
+    Chunks ring(device, 4, {.chunk_bytes = 10, .chunks = 2});
+    Chunk<Bytes> chunk = ring.claim(1s);
+    auto takes = to.device_handle();
+    auto sends = from.device_handle();
+    auto reads = limits.device_handle();
+    auto sets = status.device_handle();
     char const* const says = ": 4 bytes at a null pointer";
     CARILLON_EXPECT_ERROR((void)takes.try_pop(null), UsageError, says);
     CARILLON_EXPECT_ERROR((void)sends.try_push(null), UsageError, says);
@@ -251,30 +252,23 @@ TEST(BytesEndsTest, bytesAtANullPointerAreRefused) {
     chunk.commit(10, value_of(4, 0));
 }
 
-TEST(BytesMailboxTest, whatMakesNoSenseIsRefused) {
+TEST(MailboxOfBytesTest, whatMakesNoSenseIsRefused) {
     Device const device = Device::open("emulated");
-    CARILLON_EXPECT_ERROR(BytesMailbox(device, {}, Direction::to_host), UsageError,
+    CARILLON_EXPECT_ERROR(MailboxFrom(device, {}), UsageError,
                           "a value of 0 bytes, which are 1 to 4096");
-    CARILLON_EXPECT_ERROR(BytesMailbox(device, Value(4097), Direction::to_host), UsageError,
-                          "4097 bytes");
-    CARILLON_EXPECT_ERROR(BytesMailbox(device, Value(4), Direction::to_host, {.capacity = 3}),
-                          UsageError, "3");
-    BytesMailbox limits(device, Value(4), Direction::to_device);
-    BytesMailbox status(device, Value(4), Direction::to_host);
+    CARILLON_EXPECT_ERROR(MailboxFrom(device, Value(4097)), UsageError, "4097 bytes");
+    CARILLON_EXPECT_ERROR(MailboxFrom(device, Value(4), {.capacity = 3}), UsageError, "3");
+    MailboxTo limits(device, Value(4));
+    MailboxFrom status(device, Value(4));
     Value five(5);
-    Value four(4);
     CARILLON_EXPECT_ERROR(limits.set(five), UsageError,
                           "a value of 5 bytes, the other side's is of 4");
-    CARILLON_EXPECT_ERROR((void)limits.refresh(four), UsageError, "this side sets");
-    CARILLON_EXPECT_ERROR(status.set(four), UsageError, "this side reads");
-    auto reads = limits.emulated_end();
-    auto sets = status.emulated_end();
-    CARILLON_EXPECT_ERROR((void)status.emulated_end(), UsageError, "");
-    CARILLON_EXPECT_ERROR(reads.set(four), UsageError, "this side reads");
-    CARILLON_EXPECT_ERROR((void)sets.refresh(four), UsageError, "this side sets");
+    CARILLON_EXPECT_ERROR((void)status.refresh(five), UsageError, "5 bytes");
+    auto reads = limits.device_handle();
+    auto sets = status.device_handle();
+    CARILLON_EXPECT_ERROR((void)status.device_handle(), UsageError, "");
+    CARILLON_EXPECT_ERROR(sets.set(five), UsageError, "5 bytes");
     CARILLON_EXPECT_ERROR((void)reads.refresh(five), UsageError, "5 bytes");
-    BytesMailbox const moved = std::move(limits);
-    CARILLON_EXPECT_ERROR(limits.set(four), UsageError, "moved from");  // NOLINT
 }
 
 }  // namespace

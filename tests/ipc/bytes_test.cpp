@@ -17,6 +17,8 @@
 #include <utility>
 #include <vector>
 
+#include "carillon/bytes_kernel.hpp"
+#include "carillon/connection.hpp"
 #include "carillon/kernel.hpp"
 #include "carillon/shared_objects.hpp"
 #include "ipc/handlers.hpp"
@@ -29,12 +31,21 @@ using namespace detail;
 namespace {
 
 using namespace std::chrono_literals;
-using Bytes = std::vector<std::byte>;
+using Message = std::vector<std::byte>;
+using BytesClient = Channel<Bytes, Bytes>;
+using RingTo = Ring<Bytes, Direction::to_device>;
+using RingFrom = Ring<Bytes, Direction::to_host>;
+
+template <class Of>
+concept Pops = requires(Of& ring, std::span<std::byte> room) {
+    ring.try_pop(room);
+};
+static_assert(Pops<RingFrom> && !Pops<RingTo>);
 
 constexpr KernelOptions parked{.blocks = 1, .capacity = 8, .idle = IdlePolicy::park()};
 
-Bytes message_of(std::size_t size, unsigned seed) {
-    Bytes bytes(size);
+Message message_of(std::size_t size, unsigned seed) {
+    Message bytes(size);
     for (std::size_t i = 0; i < size; ++i) {
         bytes[i] = static_cast<std::byte>(std::size_t{31} * seed + i * 7 + (i >> 8U));
     }
@@ -54,8 +65,8 @@ void turn_bits(void* user, void const* request, void* reply) {
             static_cast<std::byte const*>(request)[i % sizes.request] ^ std::byte{0x55};
     }
 }
-Bytes turned(Bytes const& request, std::size_t size) {
-    Bytes reply(size);
+Message turned(Message const& request, std::size_t size) {
+    Message reply(size);
     Sizes sizes{request.size(), size};
     turn_bits(&sizes, request.data(), reply.data());
     return reply;
@@ -70,9 +81,9 @@ class BytesTest : public testing::TestWithParam<Sizes> {
         return {static_cast<std::uint32_t>(bytes)};
     }
     void expect_calls(BytesClient& client, unsigned calls) const {
-        Bytes reply(sizes_.reply);
+        Message reply(sizes_.reply);
         for (unsigned i = 0; i < calls; ++i) {
-            Bytes const request = message_of(sizes_.request, i);
+            Message const request = message_of(sizes_.request, i);
             client.call(request, reply, patience);
             ASSERT_EQ(reply, turned(request, sizes_.reply)) << "call " << i;
         }
@@ -103,7 +114,7 @@ TEST_P(BytesTest, callsAreAnsweredWhereAQuadMayTear) {
 TEST_P(BytesTest, repliesAreTakenInAnyOrder) {
     auto kernel = this->kernel(Device::open("emulated"));
     BytesClient& client = kernel.client();
-    Bytes reply(sizes_.reply);
+    Message reply(sizes_.reply);
     for (unsigned lap = 0; lap < 5; ++lap) {
         std::vector<Ticket> tickets;
         for (unsigned i = 0; i < client.capacity(); ++i) {
@@ -121,8 +132,8 @@ TEST_P(BytesTest, manyGoTogether) {
     auto kernel = this->kernel(Device::open("emulated"));
     BytesClient& client = kernel.client();
     constexpr std::size_t many = 5;
-    Bytes const requests = message_of(many * sizes_.request, 3);
-    Bytes replies(many * sizes_.reply);
+    Message const requests = message_of(many * sizes_.request, 3);
+    Message replies(many * sizes_.reply);
     for (unsigned lap = 0; lap < 5; ++lap) {
         Tickets sent;
         client.submit_n(requests, sent, patience);
@@ -135,20 +146,20 @@ TEST_P(BytesTest, manyGoTogether) {
         for (std::size_t i = 0; i < many; ++i) {
             auto const request = requests.begin() + static_cast<long>(i * sizes_.request);
             auto const reply = replies.begin() + static_cast<long>(i * sizes_.reply);
-            EXPECT_EQ(
-                Bytes(reply, reply + static_cast<long>(sizes_.reply)),
-                turned(Bytes(request, request + static_cast<long>(sizes_.request)), sizes_.reply));
+            EXPECT_EQ(Message(reply, reply + static_cast<long>(sizes_.reply)),
+                      turned(Message(request, request + static_cast<long>(sizes_.request)),
+                             sizes_.reply));
         }
     }
 }
 
 TEST_P(BytesTest, ringsCarryThemBothWays) {
     Device const device = Device::open("emulated");
-    BytesRing to(device, sizes_.request, Direction::to_device, {.capacity = 4});
-    BytesRing from(device, sizes_.request, Direction::to_host, {.capacity = 4});
-    std::jthread const echo([&, in = to.emulated_end(),
-                             out = from.emulated_end()](std::stop_token const& stop) mutable {
-        Bytes message(sizes_.request);
+    RingTo to(device, sizes_.request, {.capacity = 4});
+    RingFrom from(device, sizes_.request, {.capacity = 4});
+    std::jthread const echo([&, in = to.device_handle(),
+                             out = from.device_handle()](std::stop_token const& stop) mutable {
+        Message message(sizes_.request);
         while (!stop.stop_requested()) {
             if (!in.try_pop(message)) {
                 std::this_thread::yield();
@@ -157,15 +168,15 @@ TEST_P(BytesTest, ringsCarryThemBothWays) {
             while (!out.try_push(message) && !stop.stop_requested()) std::this_thread::yield();
         }
     });
-    Bytes message(sizes_.request);
+    Message message(sizes_.request);
     for (unsigned i = 0; i < 50; ++i) {
         to.push(message_of(sizes_.request, i), patience);
         from.pop(message, patience);
         ASSERT_EQ(message, message_of(sizes_.request, i));
     }
-    Bytes const row = message_of(3 * sizes_.request, 9);
+    Message const row = message_of(3 * sizes_.request, 9);
     ASSERT_EQ(to.try_push_n(row), 3U);
-    Bytes back(3 * sizes_.request);
+    Message back(3 * sizes_.request);
     std::size_t taken = 0;
     ASSERT_TRUE(eventually([&] {
         taken += from.try_pop_n(std::span(back).subspan(taken * sizes_.request));
@@ -206,8 +217,9 @@ TEST_F(BytesOfOthersTest, kernelOfTypesAnswersAClientByBytes) {
     server.add("sums", sums);
     // 2. C knows the sizes, and of one the names.
     Connection const owner = connection();
-    BytesClient counts(owner, {sizeof(Ask), "carillon::test::Ask"}, {sizeof(Told)}, "counting");
-    BytesClient adds(owner, {sizeof(LongAsk)}, {sizeof(LongAsk)}, "sums");
+    auto counts = owner.channel<Bytes, Bytes>("counting", {sizeof(Ask), "carillon::test::Ask"},
+                                              {sizeof(Told)});
+    auto adds = owner.channel<Bytes, Bytes>("sums", {sizeof(LongAsk)}, {sizeof(LongAsk)});
     for (std::uint64_t i = 0; i < 20; ++i) {
         Told told{};
         counts.call(bytes_of(Ask{i}), room_of(told), patience);
@@ -256,8 +268,8 @@ TEST_F(BytesOfOthersTest, ringsOfTypesAndByBytes) {
     server.share("orders", orders);
     server.share("fills", fills);
     Connection const owner = connection();
-    BytesRing to(owner, "orders", {sizeof(LongAsk)}, Direction::to_device);
-    BytesRing from(owner, "fills", {sizeof(Told)}, Direction::to_host);
+    auto to = owner.ring<Bytes, Direction::to_device>("orders", {sizeof(LongAsk)});
+    auto from = owner.ring<Bytes, Direction::to_host>("fills", {sizeof(Told)});
     for (std::uint64_t i = 0; i < 10; ++i) {
         LongAsk order{};
         order.word[39] = i;
@@ -270,20 +282,21 @@ TEST_F(BytesOfOthersTest, ringsOfTypesAndByBytes) {
         from.pop(room_of(fill), patience);
         EXPECT_EQ(fill.twice, i);
     }
-    CARILLON_EXPECT_ERROR((void)to.emulated_end(), UsageError, "the device's end is the owner's");
+    CARILLON_EXPECT_ERROR((void)to.device_handle(), UsageError, "the device's end is the owner's");
 }
 
 TEST_F(BytesOfOthersTest, refusalsNameBothSizes) {
     PersistentKernel<CountingHandler, SharedChannels> const kernel(device(), parked);
     Server const server = kernel.serve(path());
     Connection const owner = connection();
-    CARILLON_EXPECT_ERROR(BytesClient(owner, {12}, {sizeof(Told)}), RefusedError,
+    CARILLON_EXPECT_ERROR((void)(owner.channel<Bytes, Bytes>("kernel", {12}, {sizeof(Told)})),
+                          RefusedError,
                           "the kernel's request is carillon::test::Ask of 8 bytes, the client's "
                           "bytes of 12");
-    CARILLON_EXPECT_ERROR(BytesClient(owner, {8, "Ask"}, {sizeof(Told)}), RefusedError,
-                          "the client's Ask of 8");
-    CARILLON_EXPECT_ERROR(BytesClient(owner, {8}, {sizeof(Told)}, "quotes"), RefusedError,
-                          "there is no \"quotes\" here");
+    CARILLON_EXPECT_ERROR((void)(owner.channel<Bytes, Bytes>("kernel", {8, "Ask"}, {sizeof(Told)})),
+                          RefusedError, "the client's Ask of 8");
+    CARILLON_EXPECT_ERROR((void)(owner.channel<Bytes, Bytes>("quotes", {8}, {sizeof(Told)})),
+                          RefusedError, "there is no \"quotes\" here");
 }
 
 TEST_F(BytesOfOthersTest, namesAreComparedOnlyWhereBothGiveOne) {
@@ -292,10 +305,12 @@ TEST_F(BytesOfOthersTest, namesAreComparedOnlyWhereBothGiveOne) {
                              parked, BytesClients::of_others);
     Server const server = kernel.serve(path());
     Connection const owner = connection();
-    EXPECT_NO_THROW(BytesClient(owner, {sizeof(Ask), "Ask"}, {sizeof(Told), "anything"}));
-    EXPECT_NO_THROW(BytesClient(owner, {sizeof(Ask)}, {sizeof(Told)}));
-    CARILLON_EXPECT_ERROR(BytesClient(owner, {sizeof(Ask), "Tick"}, {sizeof(Told)}), RefusedError,
-                          "the client's Tick of 8");
+    EXPECT_NO_THROW((void)(owner.channel<Bytes, Bytes>("kernel", {sizeof(Ask), "Ask"},
+                                                       {sizeof(Told), "anything"})));
+    EXPECT_NO_THROW((void)(owner.channel<Bytes, Bytes>("kernel", {sizeof(Ask)}, {sizeof(Told)})));
+    CARILLON_EXPECT_ERROR(
+        (void)(owner.channel<Bytes, Bytes>("kernel", {sizeof(Ask), "Tick"}, {sizeof(Told)})),
+        RefusedError, "the client's Tick of 8");
     CARILLON_EXPECT_ERROR((void)(owner.channel<Ask, Told>()), RefusedError,
                           "the kernel's request is Ask of 8 bytes");
 }
@@ -316,12 +331,15 @@ TEST_F(BytesOfOthersTest, namesThatDifferBehind63BytesAreNamesOfTwoTypes) {
                              parked, BytesClients::of_others);
     Server const server = kernel.serve(path());
     Connection const owner = connection();
-    EXPECT_NO_THROW(BytesClient(owner, {8, before + "Tick"}, {sizeof(Told)}));
+    EXPECT_NO_THROW(
+        (void)(owner.channel<Bytes, Bytes>("kernel", {8, before + "Tick"}, {sizeof(Told)})));
     EXPECT_NO_THROW((void)(owner.channel<long_names::Tick, Told>()));
-    CARILLON_EXPECT_ERROR(BytesClient(owner, {8, before + "Quote"}, {sizeof(Told)}), RefusedError,
-                          "the client's " + before.substr(0, 46) + "~");
-    CARILLON_EXPECT_ERROR(BytesClient(owner, {8, before.substr(0, 63)}, {sizeof(Told)}),
-                          RefusedError, "of 8 bytes, the client's " + before.substr(0, 63));
+    CARILLON_EXPECT_ERROR(
+        (void)(owner.channel<Bytes, Bytes>("kernel", {8, before + "Quote"}, {sizeof(Told)})),
+        RefusedError, "the client's " + before.substr(0, 46) + "~");
+    CARILLON_EXPECT_ERROR(
+        (void)(owner.channel<Bytes, Bytes>("kernel", {8, before.substr(0, 63)}, {sizeof(Told)})),
+        RefusedError, "of 8 bytes, the client's " + before.substr(0, 63));
 }
 
 TEST_F(BytesOfOthersTest, nameThatIsTooLongByHalfACharacterIsTheSameOnBothSides) {
@@ -330,7 +348,8 @@ TEST_F(BytesOfOthersTest, nameThatIsTooLongByHalfACharacterIsTheSameOnBothSides)
     BytesKernel const kernel(device(), {sizeof(Ask), name}, {sizeof(Told)}, doubles, &served,
                              parked, BytesClients::of_others);
     Server const server = kernel.serve(path());
-    EXPECT_NO_THROW(BytesClient(connection(), {sizeof(Ask), name}, {sizeof(Told)}));
+    EXPECT_NO_THROW(
+        (void)(connection().channel<Bytes, Bytes>("kernel", {sizeof(Ask), name}, {sizeof(Told)})));
 }
 
 TEST_F(BytesOfOthersTest, refusalShowsNoMoreOfANameThanIsSent) {
@@ -340,8 +359,9 @@ TEST_F(BytesOfOthersTest, refusalShowsNoMoreOfANameThanIsSent) {
     std::atomic<std::size_t> shown = 0;
     Server const server =
         kernel.serve(path(), {.log = [&](std::string const& line) { shown = line.size(); }});
-    CARILLON_EXPECT_ERROR(BytesClient(connection(), {sizeof(Ask), "Tick"}, {sizeof(Told)}),
-                          RefusedError, " of 8 bytes, the client's Tick of 8");
+    CARILLON_EXPECT_ERROR(
+        (void)(connection().channel<Bytes, Bytes>("kernel", {sizeof(Ask), "Tick"}, {sizeof(Told)})),
+        RefusedError, " of 8 bytes, the client's Tick of 8");
     EXPECT_TRUE(eventually([&] { return shown != 0; }));
     EXPECT_LT(shown, 400U);
 }
@@ -359,14 +379,16 @@ TEST_F(BytesOfOthersTest, namesThatCannotBePrintedAreErrorsOfTheCallsThatGetThem
     }
     Server const server(path());
     Connection const owner = connection();
-    CARILLON_EXPECT_ERROR(BytesClient(owner, red, plain), UsageError, "BytesClient: a control");
-    CARILLON_EXPECT_ERROR(BytesClient(owner, plain, half), UsageError, "BytesClient: a control");
-    CARILLON_EXPECT_ERROR(BytesRing(owner, "ring", red, Direction::to_host), UsageError,
-                          "BytesRing: a control character in the name of the message");
-    CARILLON_EXPECT_ERROR(BytesMailbox(owner, "box", red, Direction::to_host), UsageError,
-                          "BytesMailbox: a control character in the name of the value");
-    CARILLON_EXPECT_ERROR(BytesChunkRing(owner, "chunks", half), UsageError,
-                          "BytesChunkRing: a control character in the name of the meta");
+    CARILLON_EXPECT_ERROR((void)(owner.channel<Bytes, Bytes>("kernel", red, plain)), UsageError,
+                          "Connection::channel: a control");
+    CARILLON_EXPECT_ERROR((void)(owner.channel<Bytes, Bytes>("kernel", plain, half)), UsageError,
+                          "Connection::channel: a control");
+    CARILLON_EXPECT_ERROR((void)(owner.ring<Bytes, Direction::to_host>("ring", red)), UsageError,
+                          "Connection::ring: a control character in the name of the message");
+    CARILLON_EXPECT_ERROR((void)(owner.mailbox<Bytes, Direction::to_host>("box", red)), UsageError,
+                          "Connection::mailbox: a control character in the name of the value");
+    CARILLON_EXPECT_ERROR((void)owner.chunk_ring<Bytes>("chunks", half), UsageError,
+                          "Connection::chunk_ring: a control character in the name of the meta");
 }
 
 void waits_to_be_let_go(void* gate, void const* /*request*/, void* /*reply*/) {
@@ -376,7 +398,7 @@ void waits_to_be_let_go(void* gate, void const* /*request*/, void* /*reply*/) {
 TEST(BytesErrorsTest, aCallThatIsNotAnsweredTimesOut) {
     std::atomic<bool> gate = false;
     BytesKernel kernel(Device::open("emulated"), {4}, {4}, waits_to_be_let_go, &gate, parked);
-    Bytes message(4);
+    Message message(4);
     CARILLON_EXPECT_ERROR(kernel.client().call(message, message, 5ms), TimeoutError, "no reply");
     CARILLON_EXPECT_ERROR(kernel.drain(5ms), TimeoutError, "");
     gate = true;
@@ -390,7 +412,7 @@ void throws(void* /*user*/, void const* /*request*/, void* /*reply*/) {
 
 TEST(BytesErrorsTest, aHandlerThatThrowsEndsTheKernel) {
     BytesKernel kernel(Device::open("emulated"), {4}, {4}, throws, nullptr, parked);
-    Bytes message(4);
+    Message message(4);
     EXPECT_THROW(kernel.client().call(message, message, patience), std::exception);
     EXPECT_EQ(kernel.state(), KernelState::failed);
 }
@@ -398,7 +420,7 @@ TEST(BytesErrorsTest, aHandlerThatThrowsEndsTheKernel) {
 TEST(BytesErrorsTest, messagesAtANullPointerAreRefused) {
     BytesKernel kernel(Device::open("emulated"), {4}, {4}, throws, nullptr, parked);
     BytesClient& client = kernel.client();
-    Bytes four(4);
+    Message four(4);
     std::span<std::byte> const null(static_cast<std::byte*>(nullptr), 4);
     char const* const says = ": 4 bytes at a null pointer";
     Tickets sent;
@@ -418,11 +440,11 @@ TEST(BytesErrorsTest, messagesAtANullPointerAreRefused) {
 
 TEST(BytesErrorsTest, whatMakesNoSenseIsRefused) {
     Device const device = Device::open("emulated");
-    Bytes const four(4);
-    Bytes five(5);
-    CARILLON_EXPECT_ERROR(BytesRing(device, 0, Direction::to_host), UsageError,
+    Message const four(4);
+    Message five(5);
+    CARILLON_EXPECT_ERROR(RingFrom(device, 0), UsageError,
                           "a message of 0 bytes, which are 1 to 1024");
-    CARILLON_EXPECT_ERROR(BytesRing(device, 1025, Direction::to_host), UsageError, "1025 bytes");
+    CARILLON_EXPECT_ERROR(RingFrom(device, 1025), UsageError, "1025 bytes");
     CARILLON_EXPECT_ERROR(BytesKernel(device, {4}, {4}, nullptr, nullptr), UsageError,
                           "there is no handler");
     CARILLON_EXPECT_ERROR(BytesKernel(device, {4}, {2000}, throws, nullptr), UsageError,
@@ -435,18 +457,14 @@ TEST(BytesErrorsTest, whatMakesNoSenseIsRefused) {
                           "5 bytes, which are no whole number of requests of 4 bytes");
     CARILLON_EXPECT_ERROR((void)kernel.client(1), UsageError, "there is no such channel");
     CARILLON_EXPECT_ERROR((void)kernel.serve("/nowhere"), UsageError, "of_others");
-    BytesRing ring(device, 4, Direction::to_device, {.capacity = 2});
-    CARILLON_EXPECT_ERROR((void)ring.try_pop(five), UsageError, "a message of 5 bytes");
-    Bytes room(4);
-    CARILLON_EXPECT_ERROR((void)ring.try_pop(room), UsageError, "this side sends");
-    auto end = ring.emulated_end();
-    CARILLON_EXPECT_ERROR((void)ring.emulated_end(), UsageError, "");
-    CARILLON_EXPECT_ERROR((void)end.try_push(four), UsageError, "this side takes");
-    EXPECT_EQ(ring.try_push_n(Bytes(12)), 2U);
+    RingTo ring(device, 4, {.capacity = 2});
+    CARILLON_EXPECT_ERROR((void)ring.try_push(five), UsageError, "a message of 5 bytes");
+    auto end = ring.device_handle();
+    CARILLON_EXPECT_ERROR((void)ring.device_handle(), UsageError, "");
+    CARILLON_EXPECT_ERROR((void)end.try_pop(five), UsageError, "a message of 5 bytes");
+    EXPECT_EQ(ring.try_push_n(Message(12)), 2U);
     EXPECT_FALSE(ring.try_push(four));
     CARILLON_EXPECT_ERROR(ring.push(four, 1ms), TimeoutError, "the ring stayed full");
-    BytesRing const moved = std::move(ring);
-    CARILLON_EXPECT_ERROR((void)ring.try_push(four), UsageError, "moved from");  // NOLINT
 }
 
 }  // namespace

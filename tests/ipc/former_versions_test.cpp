@@ -25,7 +25,7 @@
 namespace carillon::test {
 namespace {
 
-using Bytes = std::vector<std::byte>;
+using Octets = std::vector<std::byte>;
 
 constexpr std::uint16_t kind_of_hello = 1;
 
@@ -39,8 +39,8 @@ constexpr std::array formers{Former{"KernelVersion4", "CRLN", 4, 6},
                              Former{"StoreVersion3", "CRST", 3, 15},
                              Former{"StoreVersion5", "CRST", 5, 15}};
 
-Bytes message(Former const& former, std::uint16_t kind, std::uint32_t id, std::size_t size) {
-    Bytes bytes(16 + size);
+Octets message(Former const& former, std::uint16_t kind, std::uint32_t id, std::size_t size) {
+    Octets bytes(16 + size);
     auto const total = static_cast<std::uint32_t>(bytes.size());
     std::memcpy(bytes.data(), former.magic, 4);
     std::memcpy(bytes.data() + 4, &former.version, sizeof(former.version));
@@ -50,15 +50,15 @@ Bytes message(Former const& former, std::uint16_t kind, std::uint32_t id, std::s
     return bytes;
 }
 
-Bytes hello_of(Former const& former) {
-    Bytes bytes = message(former, kind_of_hello, 1, 64);
+Octets hello_of(Former const& former) {
+    Octets bytes = message(former, kind_of_hello, 1, 64);
     bytes[16] = std::byte{'c'};
     return bytes;
 }
 
 // What an owner of a former version answers to a header that it does not know.
-Bytes refused_by(Former const& former) {
-    Bytes bytes = message(former, former.kind_of_refused, 0, 1 + 256);
+Octets refused_by(Former const& former) {
+    Octets bytes = message(former, former.kind_of_refused, 0, 1 + 256);
     std::memcpy(bytes.data() + 17, "another version", 15);
     return bytes;
 }
@@ -82,7 +82,7 @@ TEST_P(FormerVersionsTest, clientHearsOfAnotherVersion) {
                         }});
     detail::UnixSocket const client = detail::connect_unix("test", path(), patience);
     ASSERT_TRUE(client.send("test", hello_of(GetParam())));
-    Bytes answer;
+    Octets answer;
     EXPECT_TRUE(eventually([&] {
         auto const received = client.receive("test", 0);
         auto const* came = std::get_if<detail::SocketMessage>(&received);

@@ -21,7 +21,7 @@
 #include <string_view>
 #include <vector>
 
-#include "carillon/bytes.hpp"
+#include "carillon/bytes_kernel.hpp"
 #include "carillon/connection.hpp"
 #include "carillon/copy.hpp"
 #include "carillon/detail/wire/config.hpp"
@@ -54,6 +54,7 @@ struct Handler {
     Quote operator()(Tick const& tick) { return {(tick.bid + tick.ask) / 2, ++count}; }
 };
 )";
+using BytesClient = Channel<Bytes, Bytes>;
 BytesType const tick_type{sizeof(TextTick), "Tick"};
 BytesType const quote_type{sizeof(TextQuote), "Quote"};
 
@@ -494,7 +495,7 @@ TEST_P(TextKernelTest, clientsOfOtherProcessesAreServed) {
     std::uint64_t answered = 0;
     for (int lap = 0; lap < 2; ++lap) {
         auto const connection = connect(server.path());
-        BytesClient client(connection, tick_type, quote_type);
+        auto client = connection.channel<Bytes, Bytes>("kernel", tick_type, quote_type);
         for (int i = 0; i < 5'000; ++i) {
             ASSERT_EQ(call<TextQuote>(client, TextTick{1.0 * i, 1.0 * i + 2}).mid, 1.0 * i + 1);
             ++answered;

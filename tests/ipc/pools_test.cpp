@@ -188,7 +188,8 @@ TEST_P(PoolsTest, clientsByBytesAreClientsAsAny) {
     auto const owned = kernel(2, 2);
     Server const server = owned.serve(path());
     Connection const owner(path(), {.timeout = patience});
-    BytesClient client(owner, {sizeof(Ask), "carillon::test::Ask"}, {sizeof(Told)});
+    auto client =
+        owner.channel<Bytes, Bytes>("kernel", {sizeof(Ask), "carillon::test::Ask"}, {sizeof(Told)});
     for (std::uint64_t round = 0; round < 50; ++round) {
         std::vector<Ticket> tickets;
         Ask ask{round};

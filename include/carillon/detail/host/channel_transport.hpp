@@ -15,6 +15,7 @@
 #include "carillon/detail/host/channel_peer.hpp"
 #include "carillon/detail/host/checks.hpp"
 #include "carillon/detail/host/host_channel.hpp"
+#include "carillon/detail/host/message_of.hpp"
 #include "carillon/detail/host/process_mark.hpp"
 #include "carillon/detail/host/read_counters.hpp"
 #include "carillon/detail/host/taken_once.hpp"
@@ -29,11 +30,15 @@
 
 namespace carillon::detail {
 
-// Neither copied nor moved. Near and Far: how it touches the replies, and the requests.
-template <class Request, class Reply, class Near = HostCached, class Far = HostMapped>
+// Neither copied nor moved.
+template <class Request, class Reply>
 class alignas(64) ChannelTransport {
+    using Asked = typename MessageOf<Request>::Wire;
+    using Answered = typename MessageOf<Reply>::Wire;
+
    public:
     static constexpr bool is_channel = true;
+    static constexpr bool typed = !IsBytes<Request> && !IsBytes<Reply>;
     using Sent = Sequence;
 
     // Channel `index` of `memory`, the device's. `peer` may be nullptr: nobody watches the kernel
@@ -41,41 +46,36 @@ class alignas(64) ChannelTransport {
     // nullptr.
     ChannelTransport(Device const& device, std::shared_ptr<ChannelMemory> memory, unsigned index,
                      HostWait wait, std::shared_ptr<ChannelPeer> peer = nullptr,
-                     std::uint64_t* doorbell = nullptr)
+                     std::uint64_t* doorbell = nullptr, MessageOf<Request> const& request = {},
+                     MessageOf<Reply> const& reply = {})
         : wait_(wait),
           kernel_state_(peer ? &peer->state_word() : nullptr),
           ends_(make_ends(device,
                           *checked_memory(device, memory, index,
-                                          ChannelShape::of<Request, Reply>(0), peer != nullptr),
-                          index, doorbell)),
+                                          ChannelShape{0, request.slot_lines(), reply.slot_lines()},
+                                          peer != nullptr),
+                          index, doorbell, request, reply)),
           memory_(std::move(memory)),
           index_(index),
-          peer_(std::move(peer)) {}
-
-    // The same through policies that the caller has, in memory that it has looked at.
-    ChannelTransport(std::shared_ptr<ChannelMemory> memory, unsigned index, Near near, Far far,
-                     HostWait wait, std::shared_ptr<ChannelPeer> peer)
-        : wait_(wait),
-          kernel_state_(&peer->state_word()),
-          ends_(make_ends(*memory, index, near, far, nullptr)),
-          memory_(std::move(memory)),
-          index_(index),
+          request_(request),
+          reply_(reply),
           peer_(std::move(peer)) {}
 
     // Of another process's kernel.
-    explicit ChannelTransport(LeasedChannel const& channel)
-        : ChannelTransport(channel, HostCached(), channel.far) {}
-    ChannelTransport(LeasedChannel const& channel, Near near, Far far)
+    explicit ChannelTransport(LeasedChannel const& channel, MessageOf<Request> const& request = {},
+                              MessageOf<Reply> const& reply = {})
         : wait_(channel.wait),
           kernel_state_(&channel.lease->state_word()),
-          ends_(channel.view.requests, channel.view.replies, near, far, nullptr, channel.counters,
-                channel.served_by),
+          ends_(channel.view.requests, channel.view.replies, reply.near(), request.far(channel.far),
+                nullptr, channel.counters, channel.served_by),
+          request_(request),
+          reply_(reply),
           leased_{channel.view.replies, channel.counters, channel.served_by},
           peer_(channel.lease),
           asked_(channel.lease, [this] { return ends_.all_answered(); }) {}
 
-    // For a kernel that the user writes.
-    explicit ChannelTransport(Device const& device, std::uint32_t capacity = 256)
+    // For a kernel that the user writes, which has types.
+    explicit ChannelTransport(Device const& device, std::uint32_t capacity = 256) requires typed
         : ChannelTransport(device,
                            std::make_shared<ChannelMemory>(
                                device, 1, ChannelShape::of<Request, Reply>(capacity)),
@@ -84,7 +84,8 @@ class alignas(64) ChannelTransport {
     ChannelTransport(ChannelTransport const&) = delete;
     ChannelTransport& operator=(ChannelTransport const&) = delete;
 
-    [[nodiscard]] DeviceChannel<Request, Reply> device_handle(CodeLocation const& where) const {
+    [[nodiscard]] DeviceChannel<Request, Reply> device_handle(
+        CodeLocation const& where) const requires typed {
         if (memory_ == nullptr) throw UsageError("the kernel is another process's");
         if (peer_ != nullptr) {
             throw UsageError(
@@ -97,6 +98,9 @@ class alignas(64) ChannelTransport {
         return {device.requests, device.replies};
     }
 
+    [[nodiscard]] MessageOf<Request> const& request() const { return request_; }
+    [[nodiscard]] MessageOf<Reply> const& reply() const { return reply_; }
+
     void require_own() const { mark_.require_own(); }
     void require_alive() const {
         if (kernel_state_ != nullptr) peer_->require_alive();
@@ -105,17 +109,16 @@ class alignas(64) ChannelTransport {
     [[nodiscard]] HostWait const& wait_style() const { return wait_; }
 
     // Throws as require_open(); nothing was sent then.
-    [[nodiscard]] std::optional<Sent> try_send(Request const& request, OutOfLine data) {
+    [[nodiscard]] std::optional<Sent> try_send(Asked const& request, OutOfLine data) {
         return ends_.try_submit(request, data, [&] { require_open(); });
     }
     // The same for the first ones of `count` requests; returns how many. The first has number
     // next().
-    [[nodiscard]] std::size_t try_send_n(Request const* requests, std::size_t count,
-                                         OutOfLine data) {
+    [[nodiscard]] std::size_t try_send_n(Asked const* requests, std::size_t count, OutOfLine data) {
         return ends_.try_submit_n(requests, count, data, [&] { require_open(); });
     }
     [[nodiscard]] Sent next() const { return ends_.next(); }
-    [[nodiscard]] bool try_take(Sent number, Packed<Reply>& reply) {
+    [[nodiscard]] bool try_take(Sent number, Packed<Answered>& reply) {
         return ends_.try_take(number, reply);
     }
     void give_up(Sent number) { ends_.abandon(number); }
@@ -157,7 +160,8 @@ class alignas(64) ChannelTransport {
             peer_->require_open();
     }
 
-    using Ends = HostChannel<Request, Reply, Near, Far>;
+    using Ends = HostChannel<Asked, Answered, typename MessageOf<Reply>::Near,
+                             typename MessageOf<Request>::Far>;
     // What is counted of.
     struct Leased {
         RingView replies;
@@ -166,15 +170,13 @@ class alignas(64) ChannelTransport {
     };
 
     [[nodiscard]] static Ends make_ends(Device const& device, ChannelMemory const& memory,
-                                        unsigned index, std::uint64_t* doorbell) {
-        return make_ends(memory, index, HostCached(), device.access(memory.device_memory()),
-                         doorbell);
-    }
-    [[nodiscard]] static Ends make_ends(ChannelMemory const& memory, unsigned index, Near near,
-                                        Far far, std::uint64_t* doorbell) {
+                                        unsigned index, std::uint64_t* doorbell,
+                                        MessageOf<Request> const& request,
+                                        MessageOf<Reply> const& reply) {
         ChannelView const view = memory.host_view().channel(index);
-        return {view.requests, view.replies, near,
-                far,           doorbell,     memory.host_view().counters(index)};
+        HostMapped const access = device.access(memory.device_memory());
+        return {view.requests,       view.replies, reply.near(),
+                request.far(access), doorbell,     memory.host_view().counters(index)};
     }
 
     ProcessMark mark_;
@@ -184,6 +186,8 @@ class alignas(64) ChannelTransport {
     // What a call looks at ends with ends_.
     std::shared_ptr<ChannelMemory> memory_;  // none where the kernel is another process's
     unsigned index_ = 0;
+    [[no_unique_address]] MessageOf<Request> request_;
+    [[no_unique_address]] MessageOf<Reply> reply_;
     Leased leased_{};  // of another process's kernel
     std::shared_ptr<ChannelPeer> peer_;
     mutable TakenOnce taken_;

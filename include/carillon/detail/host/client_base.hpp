@@ -13,6 +13,7 @@
 
 #include "carillon/commands.hpp"
 #include "carillon/detail/host/deadline.hpp"
+#include "carillon/detail/host/message_of.hpp"
 #include "carillon/detail/host/time_over.hpp"
 #include "carillon/detail/kernel/packet.hpp"
 #include "carillon/detail/machine/prefetch.hpp"
@@ -46,8 +47,10 @@ class ClientBase {
     ~ClientBase() = default;
 
    protected:
-    using Request = typename Messages::Request;
-    using Reply = typename Messages::Reply;
+    // The messages as the transport moves them.
+    using Request = typename MessageOf<typename Messages::Request>::Wire;
+    using Reply = typename MessageOf<typename Messages::Reply>::Wire;
+    using ReplyRow = typename MessageOf<typename Messages::Reply>::RoomForRow;
     using Sent = typename Transport::Sent;  // names a request whose reply is outstanding
     using Timeout = std::chrono::nanoseconds;
 
@@ -157,15 +160,16 @@ class ClientBase {
     }
 
     // Those that have come; their tickets leave `tickets`. Throws as take_now() where none has.
-    std::size_t receive_n(Tickets& tickets, std::span<Reply> replies) {
+    std::size_t receive_n(Tickets& tickets, ReplyRow replies) {
+        std::size_t const room = transport_.reply().count(replies);
         std::size_t taken = 0;
         Packed<Reply> reply;
-        while (taken < replies.size() && !tickets.empty()) {
+        while (taken < room && !tickets.empty()) {
             auto const sent = valid(tickets[0]);
             if (!transport_.try_take(sent, reply) && (taken != 0 || !take_at_end(sent, reply))) {
                 break;
             }
-            replies[taken++] = unpack<Reply>(reply);
+            transport_.reply().put(unpack<Reply>(reply), replies, taken++);
             tickets = tickets.after(1);
         }
         return taken;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "carillon/detail/access/host_cached.hpp"
+#include "carillon/detail/host/message_of.hpp"
 #include "carillon/detail/host/owned.hpp"
 #include "carillon/detail/host/pool_state.hpp"
 #include "carillon/detail/host/process_mark.hpp"
@@ -38,6 +39,8 @@ class PoolTransport {
    public:
     static constexpr bool is_channel = false;
     using Sent = Slot*;
+
+    [[nodiscard]] static MessageOf<Request> request() { return {}; }
 
     // Throws UsageError when Pool::clients have one.
     explicit PoolTransport(std::shared_ptr<PoolState> state)

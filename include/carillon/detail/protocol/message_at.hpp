@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Access policies for messages whose size is known at run time. The ends of a ring move a
-// MessageAt, which says where the message lies; these, over the policies of a side, store and load
-// the message itself, in as many lines and quads as a type of its size has. So everything above the
-// policies is what it is for any message type, compiled once.
+// Access policies for messages whose size is known at run time. The ends of a ring or a mailbox
+// move a MessageAt, which says where the message lies; these, over the policies of a side, store
+// and load the message itself, in as many lines and quads as a type of its size has. So everything
+// above the policies is what it is for any message type, compiled once.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <vector>
 
 #include "carillon/detail/access/access.hpp"
+#include "carillon/detail/protocol/mailbox.hpp"
+#include "carillon/detail/protocol/ring_pages.hpp"
 #include "carillon/detail/protocol/ring_view.hpp"
 #include "carillon/detail/wire/line.hpp"
 
@@ -43,6 +47,14 @@ struct ByteShape {
     [[nodiscard]] constexpr std::size_t bytes_in(std::size_t line) const {
         return std::min(payload_bytes, bytes - line * payload_bytes);
     }
+    // Its lines in a mailbox.
+    [[nodiscard]] constexpr std::uint32_t value_lines() const {
+        return static_cast<std::uint32_t>((bytes + mailbox_bytes_per_line - 1) /
+                                          mailbox_bytes_per_line);
+    }
+    [[nodiscard]] constexpr std::size_t value_bytes_in(std::size_t line) const {
+        return std::min(mailbox_bytes_per_line, bytes - line * mailbox_bytes_per_line);
+    }
 };
 
 template <NearAccess Near>
@@ -52,7 +64,7 @@ class MessageNear : public Near {
 
     // Looks at all quads of the message in the slot at `from`: the tags of what it returns are that
     // of the message, or unlike where its quads have not all the same. The load that comes last is
-    // the inner policy's acquire.
+    // the inner policy's acquire (C1).
     [[nodiscard]] Line load_line(Line const* from, std::size_t /*quads*/) const {
         std::size_t const last = shape_.lines() - 1;
         Tag first = 0;
@@ -70,7 +82,7 @@ class MessageNear : public Near {
         return line;
     }
     [[nodiscard]] Line load_line_ahead(Line const* from, std::size_t quads) const {
-        return load_line(from, quads);
+        return load_line(from, quads);  // acquires, too (C1)
     }
 
     // Copies a message that was found to be there, before its slot's credit is returned. Every quad
@@ -126,7 +138,7 @@ class MessageFar : public Far {
         }
     }
 
-    // A message's slot, which is taken for that of a MessageAt, or what it is.
+    // A message's slot (P2), which is taken for that of a MessageAt, or what it is.
     void commit(void const* where, std::size_t size) const {
         Far::commit(where,
                     size == sizeof(Packed<MessageAt>) ? shape_.lines() * sizeof(Line) : size);
@@ -137,37 +149,93 @@ class MessageFar : public Far {
 };
 
 // The consumer's pages on the emulated device, where none of a pair is nearer: the first of each.
-class FirstPages {
-   public:
-    static constexpr bool paired = true;
-
-    explicit FirstPages(PagePairs const& pairs) : told_(pairs.told) {}
-
-    [[nodiscard]] static Line* slot(RingSlots const& view, Sequence sequence) {
-        return view.slot(sequence);
+struct FirstPage {
+    template <class Near>
+    [[nodiscard]] unsigned operator()(Near const& /*near*/, std::uint64_t* /*first*/,
+                                      std::size_t /*stride*/, std::uint64_t /*never*/) const {
+        return 0;
     }
-    template <NearAccess Near, FarAccess Far, class Lanes>
-    void choose(Near const& /*near*/, Far const& far, Lanes const& /*lanes*/, RingSlots const& view,
-                Sequence /*first*/) const {
-        if (told_ == nullptr) return;
-        std::uint32_t const words = PagePairs::words(view.capacity, view.page_shift());
-        for (std::uint32_t word = 0; word < words; ++word) {
-            // C3, pairs with P4: told once the choice is made for good.
-            far.store_word(told_ + word, known_pages);
-            far.commit(told_ + word, sizeof(PageWord));
+};
+using FirstPages = ChosenPages<FirstPage>;
+
+template <class Near>
+inline constexpr std::uint32_t looks_within_a_trip<MessageNear<Near>> = looks_within_a_trip<Near>;
+
+// The payload of a line of a mailbox, and back.
+using ValueWords = std::array<std::uint32_t, mailbox_words_per_line>;
+static_assert(mailbox_lines<ValueWords> == 1 && mailbox_lines<MessageAt> == 1);
+
+[[nodiscard]] inline ValueWords value_words(Line const& line) {
+    ValueWords words;
+    for (std::size_t i = 0; i < quads_per_line; ++i) {
+        words[2 * i] = static_cast<std::uint32_t>(line.quads[i].low);
+        words[2 * i + 1] = static_cast<std::uint32_t>(line.quads[i].high);
+    }
+    return words;
+}
+[[nodiscard]] inline Tag first_tag(Line const& line) {
+    return static_cast<Tag>(line.quads[0].low >> 32U);
+}
+
+// A mailbox's: the value is copied while it is looked at, into room that the policy has, since
+// nothing keeps a slot from being written again.
+template <NearAccess Near>
+class ValueNear : public Near {
+   public:
+    ValueNear(Near const& near, ByteShape shape)
+        : Near(near), shape_(shape), room_(shape.value_lines() * mailbox_bytes_per_line) {}
+
+    // Copies the value in the slot at `from` as far as all its words have one tag (M2). That is the
+    // tag of what it returns, or its tags are unlike.
+    [[nodiscard]] Line load_line(Line const* from, std::size_t /*quads*/ = quads_per_line) const {
+        Tag tag = 0;
+        bool whole = true;
+        for (std::size_t i = 0; i < shape_.value_lines() && whole; ++i) {
+            Line const line = Near::load_line(from + i);
+            if (i == 0) tag = first_tag(line);
+            whole = every_word_has(line, tag);
+            ValueWords const words = value_words(line);
+            std::memcpy(room_.data() + i * mailbox_bytes_per_line, words.data(), sizeof(words));
         }
+        Line said = mailbox_line(MessageAt{room_.data()}, 0, tag);
+        if (!whole) said.quads[0].low ^= std::uint64_t{1} << 32U;
+        return said;
+    }
+    [[nodiscard]] Line load_line_ahead(Line const* from, std::size_t quads) const {
+        return load_line(from, quads);  // acquires, too (M2)
     }
 
    private:
-    PageWord* told_;
+    ByteShape shape_;
+    mutable std::vector<std::byte> room_;  // for whole lines; a copy of the policy has its own
+};
+
+template <FarAccess Far>
+class ValueFar : public Far {
+   public:
+    ValueFar(Far const& far, ByteShape shape) : Far(far), shape_(shape) {}
+
+    // Stores the value that the line says, under the line's tag.
+    void store_line(Line* to, Line const& line, Tag previous,
+                    std::size_t /*quads*/ = quads_per_line) const {
+        ValueWords const said = value_words(line);
+        std::byte const* bytes = nullptr;
+        static_assert(offsetof(MessageAt, where) == 0);
+        std::memcpy(&bytes, said.data(), sizeof(bytes));
+        for (std::size_t i = 0; i < shape_.value_lines(); ++i) {
+            ValueWords words{};
+            std::memcpy(words.data(), bytes + i * mailbox_bytes_per_line, shape_.value_bytes_in(i));
+            Far::store_line(to + i, mailbox_line(words, 0, first_tag(line)), previous);
+        }
+    }
+
+    // A value's slot (M3), which is taken for that of a MessageAt, or what it is.
+    void commit(void const* where, std::size_t size) const {
+        Far::commit(where, size == sizeof(Line) ? shape_.value_lines() * sizeof(Line) : size);
+    }
+
+   private:
+    ByteShape shape_;
 };
 
 }  // namespace carillon::detail
-
-namespace carillon {
-
-template <class Near>
-inline constexpr std::uint32_t detail::looks_within_a_trip<detail::MessageNear<Near>> =
-    detail::looks_within_a_trip<Near>;
-
-}  // namespace carillon
