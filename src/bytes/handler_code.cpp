@@ -9,6 +9,7 @@
 
 #include "carillon/bytes.hpp"
 #include "carillon/detail/host/device_access.hpp"
+#include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/kernel_supervisor.hpp"
 #include "carillon/error.hpp"
 #include "carillon/launch.hpp"
@@ -20,12 +21,10 @@ namespace carillon {
 namespace detail {
 namespace {
 
-constexpr std::string_view call_of_compiler = "compile_handler";
-
 // Throws UsageError for what ends before its end to NVRTC.
 void require_no_zero(std::string_view what, std::string_view text) {
     if (text.find('\0') == text.npos) return;
-    throw UsageError(call_of_compiler, fmt::format("{} has a byte 0 in it", what));
+    throw UsageError(fmt::format("{} has a byte 0 in it", what));
 }
 void require_texts(std::string_view text, HandlerOptions const& options) {
     require_no_zero("the handler's text", text);
@@ -42,7 +41,6 @@ std::string architecture(Nvrtc const& nvrtc, int compute_capability) {
         return fmt::format("sm_{}", compute_capability);
     }
     throw UnsupportedError(
-        call_of_compiler,
         fmt::format("NVRTC {} makes no machine code for compute capability {}.{}", nvrtc.version(),
                     compute_capability / 10, compute_capability % 10));
 }
@@ -75,11 +73,11 @@ std::string cache_key(Nvrtc const& nvrtc, HandlerOptions const& options,
 Nvrtc::Compiled compile_and_link(Nvrtc const& nvrtc, HandlerOptions const& options,
                                  std::string const& arch, NvrtcProgram const& program,
                                  std::vector<std::string> const& words) {
-    auto code = nvrtc.compile(call_of_compiler, program, words);
+    auto code = nvrtc.compile(program, words);
     if (options.lto_ir.empty()) return code;
     std::vector<std::string> parts{code.cubin};
     parts.insert(parts.end(), options.lto_ir.begin(), options.lto_ir.end());
-    code.cubin = link_parts(call_of_compiler, options.nvjitlink, arch, parts);
+    code.cubin = link_parts(options.nvjitlink, arch, parts);
     return code;
 }
 
@@ -91,13 +89,11 @@ std::filesystem::path cache_folder(HandlerOptions const& options) {
 std::shared_ptr<HandlerCode> compiled(int compute_capability, std::string_view text,
                                       BytesType const& request, BytesType const& reply,
                                       HandlerOptions const& options) {
-    named(call_of_compiler, [&] {
-        (void)described({"request", request}, request, 1);
-        (void)described({"reply", reply}, reply, 1);
-    });
+    (void)described({"request", request}, request, 1);
+    (void)described({"reply", reply}, reply, 1);
     require_texts(text, options);
     Nvrtc const nvrtc(options.nvrtc);
-    auto const headers = find_headers(call_of_compiler, options.headers);
+    auto const headers = find_headers(options.headers);
     std::string const arch = architecture(nvrtc, compute_capability);
     auto const words = compiler_options(options, arch, headers);
     auto const program = handler_source(options.before, text, request.bytes, reply.bytes);
@@ -129,7 +125,7 @@ HandlerCode::HandlerCode(BytesType request_type, BytesType reply_type, int capab
       cubin(std::move(code)),
       log(std::move(compiler_log)),
       was_cached(cached),
-      facts(facts_of(call_of_compiler, cubin)) {}
+      facts(facts_of(cubin)) {}
 
 std::shared_ptr<LoadedCode> HandlerCode::loaded_on(Backend const& backend) const {
     auto const found = std::ranges::find_if(
@@ -137,13 +133,14 @@ std::shared_ptr<LoadedCode> HandlerCode::loaded_on(Backend const& backend) const
     return found == loaded_.end() ? nullptr : found->code;
 }
 
-void HandlerCode::load(std::string_view call, Device const& device) {
+void HandlerCode::load(Device const& device) {
     auto const& backend = DeviceAccess::backend(device);
     int const capability = device.info().compute_capability.value_or(0);
     if (!device.emulated() && capability != compute_capability) {
-        throw UsageError(call, fmt::format("the handler was compiled for compute capability {}, "
-                                           "this GPU has {}",
-                                           compute_capability, capability));
+        throw UsageError(
+            fmt::format("the handler was compiled for compute capability {}, "
+                        "this GPU has {}",
+                        compute_capability, capability));
     }
     std::lock_guard const lock(mutex_);
     if (loaded_on(*backend) != nullptr) return;
@@ -187,22 +184,25 @@ std::span<std::byte const> CompiledHandler::machine_code() const {
 CompiledHandler compile_handler(int compute_capability, std::string_view text,
                                 BytesType const& request, BytesType const& reply,
                                 HandlerOptions const& options) {
-    return detail::HandlerCode::handler(
-        detail::compiled(compute_capability, text, request, reply, options));
+    return detail::in_call("compile_handler", [&] {
+        return detail::HandlerCode::handler(
+            detail::compiled(compute_capability, text, request, reply, options));
+    });
 }
 
 CompiledHandler compile_handler(Device const& device, std::string_view text,
                                 BytesType const& request, BytesType const& reply,
                                 HandlerOptions const& options) {
-    if (device.emulated()) {
-        throw UnsupportedError(detail::call_of_compiler,
-                               "the device is emulated, whose handlers are functions: text is for "
-                               "GPUs");
-    }
-    auto code = detail::compiled(device.info().compute_capability.value_or(0), text, request, reply,
-                                 options);
-    code->load(detail::call_of_compiler, device);
-    return detail::HandlerCode::handler(std::move(code));
+    return detail::in_call("compile_handler", [&] {
+        if (device.emulated()) {
+            throw UnsupportedError(
+                "the device is emulated, whose handlers are functions: text is for GPUs");
+        }
+        auto code = detail::compiled(device.info().compute_capability.value_or(0), text, request,
+                                     reply, options);
+        code->load(device);
+        return detail::HandlerCode::handler(std::move(code));
+    });
 }
 
 }  // namespace carillon

@@ -30,9 +30,9 @@ class HandlerCode {
     }
     [[nodiscard]] static HandlerCode& of(CompiledHandler const& handler) { return *handler.code_; }
 
-    // Loads it, unless it is loaded there. Throws, in the name of `call`, UsageError for a device
-    // of another compute capability, and what Backend::load throws.
-    void load(std::string_view call, Device const& device);
+    // Loads it, unless it is loaded there. Throws UsageError for a device of another compute
+    // capability, and what Backend::load throws.
+    void load(Device const& device);
     // Starts it with `kernel`, for clients of this process or of `others`. It is loaded on the
     // device.
     [[nodiscard]] RunningKernel start(Device const& device, KernelOptions const& options,

@@ -193,7 +193,7 @@ namespace {
 [[nodiscard]] std::unique_ptr<BytesKernelState> start_text(Device const& device, HandlerCode& code,
                                                            KernelOptions const& options,
                                                            BytesClients clients) {
-    code.load("BytesKernel", device);
+    code.load(device);
     BytesRequests requests(code.request, code.reply, clients);
     requests.text = &code;
     return std::make_unique<BytesKernelState>(device, requests, options);

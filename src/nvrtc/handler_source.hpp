@@ -8,7 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include "carillon/detail/host/named_checks.hpp"
 #include "nvrtc/nvrtc.hpp"
 
 namespace carillon::detail {
@@ -16,7 +15,6 @@ namespace carillon::detail {
 // The folder with the library's headers: `chosen`, $CARILLON_HEADERS, or where they are as seen
 // from the library or the program. Throws UnsupportedError if it has none.
 [[nodiscard]] std::filesystem::path find_headers(std::filesystem::path const& chosen);
-CARILLON_WITH_CALL(find_headers)
 
 // What is in them, as a number. Throws SystemError.
 [[nodiscard]] std::uint64_t hash_of_headers(std::filesystem::path const& folder);
@@ -38,6 +36,5 @@ struct TextKernelFacts {
 };
 // Throws FormatError for what is no such machine code.
 [[nodiscard]] TextKernelFacts facts_of(std::string_view cubin);
-CARILLON_WITH_CALL(facts_of)
 
 }  // namespace carillon::detail

@@ -7,8 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include "carillon/detail/host/named_checks.hpp"
-
 namespace carillon::detail {
 
 // Makes one machine code of several parts in LTO-IR, by nvJitLink, found at run time: functions of
@@ -17,6 +15,5 @@ namespace carillon::detail {
 [[nodiscard]] std::string link_parts(std::filesystem::path const& library,
                                      std::string const& architecture,
                                      std::vector<std::string> const& parts);
-CARILLON_WITH_CALL(link_parts)
 
 }  // namespace carillon::detail

@@ -8,8 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "carillon/detail/host/named_checks.hpp"
-
 namespace carillon::detail {
 
 // What is compiled: a text, and headers that are in memory, each with the name it is included by.
@@ -38,7 +36,6 @@ class Nvrtc {
     };
     [[nodiscard]] Compiled compile(NvrtcProgram const& program,
                                    std::vector<std::string> const& options) const;
-    CARILLON_WITH_CALL_CONST(compile)
 
    private:
     struct Functions;

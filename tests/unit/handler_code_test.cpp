@@ -88,17 +88,17 @@ TEST(HandlerCodeTest, eachDeviceStartsWhatWasLoadedThere) {
     auto const start_on = [&](std::shared_ptr<StandIn> const& on) {
         (void)code.start(DeviceAccess::device(on), {}, {}, false);
     };
-    code.load("test", DeviceAccess::device(first));
-    code.load("test", DeviceAccess::device(second));
+    code.load(DeviceAccess::device(first));
+    code.load(DeviceAccess::device(second));
     start_on(first);
     start_on(second);
-    code.load("test", DeviceAccess::device(first));
+    code.load(DeviceAccess::device(first));
     EXPECT_EQ(first->loads, 1);
     EXPECT_EQ(second->loads, 1);
 
     auto const often = [&](std::shared_ptr<StandIn> const& on) {
         for (int i = 0; i < 1000; ++i) {
-            code.load("test", DeviceAccess::device(on));
+            code.load(DeviceAccess::device(on));
             start_on(on);
         }
     };
@@ -111,7 +111,7 @@ TEST(HandlerCodeTest, eachDeviceStartsWhatWasLoadedThere) {
 
 TEST(HandlerCodeTest, anotherComputeCapabilityIsAUsageError) {
     HandlerCode code({8, ""}, {8, ""}, 75, code_of_a_handler(), "", false);
-    EXPECT_THROW(code.load("test", DeviceAccess::device(std::make_shared<StandIn>())), UsageError);
+    EXPECT_THROW(code.load(DeviceAccess::device(std::make_shared<StandIn>())), UsageError);
 }
 
 }  // namespace
