@@ -2,6 +2,8 @@
 // What the library's own code asks of a device.
 #pragma once
 
+#include "carillon/detail/wire/language.hpp"
+
 namespace carillon {
 
 // How a device differs from others, for code that has to go about it otherwise. What is there to be

@@ -5,6 +5,8 @@
 
 #include <utility>
 
+#include "carillon/detail/wire/language.hpp"
+
 namespace carillon {
 
 // Owns an open file descriptor and closes it.

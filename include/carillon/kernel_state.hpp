@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "carillon/detail/wire/language.hpp"
+
 namespace carillon {
 
 // The state of a kernel.
