@@ -67,7 +67,7 @@ carillon_status carillon_mailbox_emulated_end(carillon_mailbox* mailbox,
     return c::open(call, end, [&] {
         auto const& of = c::checked(call, mailbox, "mailbox").mailbox;
         return carillon_mailbox_end{of, of->emulated_end()};
-    });
+    });  // NOLINT: whoever closes the end frees it
 }
 void carillon_mailbox_end_close(carillon_mailbox_end** end) { c::close(end); }
 carillon_status carillon_mailbox_end_set(carillon_mailbox_end* end, void const* value,

@@ -96,7 +96,7 @@ class Mailbox {
             lent_by_.require_own_end();
             detail::MailboxView view = view_at(memory_.device_ptr());
             if constexpr (!to_device) ++view.first;  // after the initial value
-            auto const end = value_.template device_end<DeviceEnd>(view);
+            auto end = value_.template device_end<DeviceEnd>(view);
             if constexpr (!to_device) {
                 writer_taken_.take("Mailbox::device_handle", where, {view.lines, view.newest});
             }
