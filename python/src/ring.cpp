@@ -123,10 +123,10 @@ void bind_ring(nb::module_& module) {
              })
         .def_prop_ro("capacity",
                      [](RingEnd const& self) {
-                         return self.ring->visit([](auto& ring) { return ring.capacity(); });
+                         return self.ring->visit([](auto& one) { return one.capacity(); });
                      })
         .def_prop_ro("message_bytes", [](RingEnd const& self) {
-            return self.ring->visit([](auto& ring) { return ring.message_bytes(); });
+            return self.ring->visit([](auto& one) { return one.message_bytes(); });
         });
 }
 

@@ -171,7 +171,7 @@ class ChannelScenario {
         if (outstanding_.empty()) return;
         auto const chosen = choose();
         Packed<Reply> reply;
-        channel_.require_valid("take", chosen->number);
+        channel_.require_valid(chosen->number);
         if (!channel_.try_take(chosen->number, reply)) return;
         std::uint64_t const request = chosen->request;
         outstanding_.erase(chosen);
