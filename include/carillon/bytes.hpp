@@ -113,7 +113,7 @@ class MessageOf<Bytes> {
     template <class Send>
     auto send_first(std::span<std::byte const> row, Send const& send) const {
         std::array<MessageAt, in_one_send> messages;
-        std::size_t const now = std::min(count(row), in_one_send);
+        std::size_t const now = (std::min)(count(row), in_one_send);
         for (std::size_t i = 0; i < now; ++i) messages[i].where = rest(row, i).data();
         return send(std::span<MessageAt const>(messages).first(now));
     }
@@ -121,7 +121,7 @@ class MessageOf<Bytes> {
     auto send_row(std::span<std::byte const> row, Send const& send) const {
         decltype(send_first(row, send)) sent{};
         for (std::size_t asked = 0; asked < count(row) && size_of(sent) == asked;) {
-            asked = std::min(count(row), asked + in_one_send);
+            asked = (std::min)(count(row), asked + in_one_send);
             add(sent, send_first(rest(row, size_of(sent)), send));
         }
         return sent;

@@ -210,11 +210,8 @@ TEST_F(FalseKernelOwnerTest, noticesOfWhatWasNotAskedForFillNoMemory) {
 #endif
     constexpr unsigned notices = 10'000;
     FalseOwner const owner(path(), [](detail::UnixSocket const& client) {
-        say_welcome(client);
-        for (unsigned i = 0; i < notices; ++i) {
-            detail::Notice const notice{fmt::format("{:063}", i), KernelState::draining,
-                                        std::string(255, 'x')};
-            auto const encoded = detail::encode(0, notice);
+        auto const send = [&](std::uint32_t id, detail::Message const& message) {
+            auto const encoded = detail::encode(id, message);
             EXPECT_TRUE(eventually([&] {
                 try {
                     return client.send("test", encoded);
@@ -222,10 +219,15 @@ TEST_F(FalseKernelOwnerTest, noticesOfWhatWasNotAskedForFillNoMemory) {
                     return false;
                 }
             }));
+        };
+        say_welcome(client);
+        for (unsigned i = 0; i < notices; ++i) {
+            send(0, detail::Notice{fmt::format("{:063}", i), KernelState::draining,
+                                   std::string(255, 'x')});
         }
         detail::Seen nothing;
         nothing.objects = 0;
-        EXPECT_TRUE(client.send("test", detail::encode(next_of(client).id, nothing)));
+        send(next_of(client).id, nothing);
         (void)next_of(client);  // which is C's end
     });
     Connection const connection = connect();

@@ -42,10 +42,10 @@ struct ByteShape {
         return std::bit_ceil(static_cast<std::uint32_t>(lines()));
     }
     [[nodiscard]] constexpr std::size_t quads_in(std::size_t line) const {
-        return std::min(quads_per_line, quads() - line * quads_per_line);
+        return (std::min)(quads_per_line, quads() - line * quads_per_line);
     }
     [[nodiscard]] constexpr std::size_t bytes_in(std::size_t line) const {
-        return std::min(payload_bytes, bytes - line * payload_bytes);
+        return (std::min)(payload_bytes, bytes - line * payload_bytes);
     }
     // Its lines in a mailbox.
     [[nodiscard]] constexpr std::uint32_t value_lines() const {
@@ -53,7 +53,7 @@ struct ByteShape {
                                           mailbox_bytes_per_line);
     }
     [[nodiscard]] constexpr std::size_t value_bytes_in(std::size_t line) const {
-        return std::min(mailbox_bytes_per_line, bytes - line * mailbox_bytes_per_line);
+        return (std::min)(mailbox_bytes_per_line, bytes - line * mailbox_bytes_per_line);
     }
 };
 
@@ -126,7 +126,7 @@ class MessageFar : public Far {
         auto const* const where = static_cast<std::byte const*>(payloads);
         PayloadWords words[most]{};
         for (std::size_t done = 0; done < count;) {
-            std::size_t const now = std::min(most, count - done);
+            std::size_t const now = (std::min)(most, count - done);
             for (std::size_t i = 0; i < now; ++i) {
                 MessageAt message;
                 std::memcpy(&message, where + (done + i) * payload_bytes, sizeof(message));
