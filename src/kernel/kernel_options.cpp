@@ -7,9 +7,7 @@
 #include "carillon/detail/host/kernel_supervisor.hpp"
 #include "carillon/error.hpp"
 
-namespace carillon {
-
-namespace detail {
+namespace carillon::detail {
 
 void check_options(KernelOptions const& options) {
     constexpr std::chrono::milliseconds least_host_limit{10};
@@ -44,5 +42,4 @@ BlockLimits block_limits(KernelOptions const& options, DeviceTraits const& trait
             {options.idle.polls, options.idle.longest_sleep_ns}};
 }
 
-}  // namespace detail
-}  // namespace carillon
+}  // namespace carillon::detail
