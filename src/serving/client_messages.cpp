@@ -317,12 +317,6 @@ std::string name_of_program() {
     return name.empty() ? "nameless" : name;
 }
 
-std::string cause_of(Error const& error) {
-    std::string const text = error.what();
-    std::string const call = error.call() + ": ";
-    return text.starts_with(call) ? text.substr(call.size()) : text;
-}
-
 std::vector<std::byte> encode(std::uint32_t id, Message const& message, std::uint32_t magic) {
     std::vector<std::byte> bytes;
     WireWriter wire(kinds[message.index()], bytes);

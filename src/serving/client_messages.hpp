@@ -308,9 +308,6 @@ void require_printable(std::string_view what, std::string_view name);
 // name that is too long is cut.
 [[nodiscard]] std::string name_of_program();
 
-// The text of an error without the call that failed.
-[[nodiscard]] std::string cause_of(Error const& error);
-
 // `id`: of a question, and of its answer; 0 for a message that asks for no answer. A text or a name
 // that is too long is cut, and control characters of a text become spaces. `magic`: see
 // VersionError::magic(). Throws UsageError for a message that decode() would refuse.

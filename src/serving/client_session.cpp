@@ -243,9 +243,9 @@ void ClientSession::detach(ClientLease& lease) noexcept {
     (void)link_->tell(lock, Detach{lease.number()});
 }
 
-void ClientSession::require_open(std::string_view call, std::string const& object) const {
+void ClientSession::require_open(std::string const& object) const {
     auto const lock = link_->lock();
-    link_->require_there(lock, call);
+    link_->require_there(lock, {});
     auto const found = states_.find(object);
     if (found == states_.end()) return;
     std::string const& text = found->second.text;
@@ -253,11 +253,11 @@ void ClientSession::require_open(std::string_view call, std::string const& objec
         case KernelState::running:
             return;
         case KernelState::draining:
-            throw StoppedError(call, "the kernel is draining: it takes no more requests");
+            throw StoppedError("the kernel is draining: it takes no more requests");
         case KernelState::failed:
-            throw StoppedError(call, "the kernel has failed: " + text);
+            throw StoppedError("the kernel has failed: " + text);
         default:
-            throw StoppedError(call, text.empty() ? "the kernel was stopped" : text);
+            throw StoppedError(text.empty() ? "the kernel was stopped" : text);
     }
 }
 
@@ -313,20 +313,20 @@ ClientLease::ClientLease(std::shared_ptr<ClientSession> session, std::string obj
 
 ClientLease::~ClientLease() { session_->detach(*this); }
 
-void ClientLease::require_open(std::string_view call) const {
+void ClientLease::require_open() const {
     if (state_word() == KernelState::running) return;
-    require_lent(call);
-    session_->require_open(call, object_);
-    require_lent(call);  // the name may be another object's by now, which runs
+    require_lent();
+    session_->require_open(object_);
+    require_lent();  // the name may be another object's by now, which runs
 }
 
-void ClientLease::require_lent(std::string_view call) const {
+void ClientLease::require_lent() const {
     std::lock_guard const lock(mutex_);
-    if (!ended_.empty()) throw StoppedError(call, ended_);
+    if (!ended_.empty()) throw StoppedError(ended_);
 }
 
-void ClientLease::require_alive(std::string_view call) {
-    if (state_word() != KernelState::draining) require_open(call);
+void ClientLease::require_alive() {
+    if (state_word() != KernelState::draining) require_open();
 }
 
 void ClientLease::ask(std::function<bool()> answered) {

@@ -57,7 +57,7 @@ class ClientSession final : public LeaseListener,
     // For its leases.
     void detach(ClientLease& lease) noexcept;
     // Throws what has become of the kernel, or of its owner, where it takes no more requests.
-    void require_open(std::string_view call, std::string const& object) const;
+    void require_open(std::string const& object) const;
 
    private:
     explicit ClientSession(std::shared_ptr<Link> link) : link_(std::move(link)) {}
@@ -99,8 +99,8 @@ class ClientLease final : public ChannelLease {
     ClientLease(ClientLease const&) = delete;
     ClientLease& operator=(ClientLease const&) = delete;
 
-    void require_open(std::string_view call) const override;
-    void require_alive(std::string_view call) override;
+    void require_open() const override;
+    void require_alive() override;
     void ask(std::function<bool()> answered) override;
 
     [[nodiscard]] std::uint32_t number() const { return number_; }
@@ -117,7 +117,7 @@ class ClientLease final : public ChannelLease {
 
    private:
     // Throws StoppedError where the owner has taken it back.
-    void require_lent(std::string_view call) const;
+    void require_lent() const;
 
     std::shared_ptr<ClientSession> session_;
     std::string object_;

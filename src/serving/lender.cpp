@@ -21,15 +21,15 @@ constexpr Sequence beyond_clients = Sequence{1} << 61U;
 
 // The kernel's options, looked at before memory is touched.
 unsigned checked_blocks(KernelOptions const& options) {
-    check_options("PersistentKernel", options);
-    check_capacity("PersistentKernel", options.capacity);
+    check_options(options);
+    check_capacity(options.capacity);
     return blocks_of(options);
 }
 
 unsigned checked_places(SharedPool const& pool) {
     if (pool.clients == 0 || pool.clients > most_pool_places) {
-        throw UsageError("PersistentKernel", fmt::format("SharedPool::clients is {}: 1 to {} are",
-                                                         pool.clients, most_pool_places));
+        throw UsageError(
+            fmt::format("SharedPool::clients is {}: 1 to {} are", pool.clients, most_pool_places));
     }
     return pool.clients;
 }

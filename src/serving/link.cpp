@@ -256,11 +256,11 @@ Link::Heard Link::receive(There const& there) {
             hear(std::get<SocketMessage>(std::move(received)));
             if (there()) return Heard::much;
         } catch (VersionError const& error) {  // it refuses, in words of its own
-            refused_ = {RefusalReason::version, cause_of(error)};
+            refused_ = {RefusalReason::version, std::string(error.cause())};
             lose_owner({});
             return Heard::end;
         } catch (ProtocolError const& error) {
-            lose_owner(fmt::format("whoever listens there talks nonsense: {}", cause_of(error)),
+            lose_owner(fmt::format("whoever listens there talks nonsense: {}", error.cause()),
                        true);
             return Heard::end;
         } catch (Error const& error) {

@@ -9,7 +9,7 @@
 
 #include "carillon/detail/access/host_cached.hpp"
 #include "carillon/detail/host/deadline.hpp"
-#include "carillon/detail/host/one_thread.hpp"
+#include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/owned.hpp"
 #include "carillon/log_reader.hpp"
 #include "serving/message_fields.hpp"
@@ -83,6 +83,22 @@ std::optional<LogRecord> LogReaderState::look() {
     return {};
 }
 
+std::optional<LogRecord> LogReaderState::next(std::chrono::nanoseconds timeout) {
+    Deadline const deadline(timeout);
+    for (;;) {
+        if (auto record = look()) return record;
+        try {
+            lent_by_.require_there();
+        } catch (...) {  // what it wrote before it ended is read all the same
+            if (auto record = look()) return record;
+            throw;
+        }
+        if (deadline.passed()) return {};
+        std::this_thread::sleep_for(
+            std::min<std::chrono::nanoseconds>(deadline.left(), log_look_period));
+    }
+}
+
 }  // namespace detail
 
 LogReader::LogReader(std::shared_ptr<detail::LogReaderState> state) : state_(std::move(state)) {}
@@ -91,27 +107,16 @@ LogReader& LogReader::operator=(LogReader&&) noexcept = default;
 LogReader::~LogReader() = default;
 
 std::optional<LogRecord> LogReader::next(std::chrono::nanoseconds timeout) {
-    constexpr char const* call = "LogReader::next";
-    detail::LogReaderState& state = detail::owned(state_, call);
-    detail::OneThreadCall<> const one_thread(&state, call);
-    state.require_own(call);
-    detail::Deadline const deadline(timeout);
-    for (;;) {
-        if (auto record = state.look()) return record;
-        try {
-            state.require_there(call);
-        } catch (...) {  // what it wrote before it ended is read all the same
-            if (auto record = state.look()) return record;
-            throw;
-        }
-        if (deadline.passed()) return {};
-        std::this_thread::sleep_for(
-            std::min<std::chrono::nanoseconds>(deadline.left(), detail::log_look_period));
-    }
+    return detail::in_call("LogReader::next", [&] {
+        detail::LogReaderState& state = detail::owned(state_);
+        detail::OneThreadCall<> const one_thread(&state);
+        state.require_own();
+        return state.next(timeout);
+    });
 }
 
 std::uint64_t LogReader::missed() const {
-    return detail::owned(state_, "LogReader::missed").missed();
+    return detail::in_call("LogReader::missed", [&] { return detail::owned(state_).missed(); });
 }
 
 }  // namespace carillon

@@ -2,6 +2,7 @@
 // How a client reads its owner's log.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -21,9 +22,9 @@ class LogReaderState {
     explicit LogReaderState(LeasedEnd<MailboxView> const& end);
     [[nodiscard]] static std::shared_ptr<LogReaderState> make(LeasedEnd<MailboxView> const& end);
 
-    void require_own(char const* call) const { mark_.require_own(call); }
-    // Throws as LentBy::require_there().
-    void require_there(char const* call) const { lent_by_.require_there(call); }
+    void require_own() const { mark_.require_own(); }
+    // The next message, if it comes in time. Throws as LentBy::require_there().
+    [[nodiscard]] std::optional<LogRecord> next(std::chrono::nanoseconds timeout);
     // The next message if it is there.
     [[nodiscard]] std::optional<LogRecord> look();
     [[nodiscard]] std::uint64_t missed() const { return missed_; }

@@ -231,7 +231,7 @@ void Reception::receive_from(Visitor& visitor, std::function<void(Decoded const&
             handle(decode(message.bytes, message.descriptors.size()));
         } catch (VersionError const& error) {
             visitor.magic = error.magic();
-            end(RefusalReason::version, cause_of(error));
+            end(RefusalReason::version, std::string(error.cause()));
         } catch (Error const& error) {
             end(RefusalReason::bad_message, error.what());
         } catch (std::exception const& error) {  // no memory

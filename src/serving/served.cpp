@@ -141,15 +141,12 @@ class ServedKernel final : public ServedEnd {
     [[nodiscard]] KernelSupervisor& kernel() const { return *lender().kernel(); }
 
     std::string why_closed(KernelState state) const override {
-        constexpr char const* asked = "the kernel";
         try {
             if (state == KernelState::draining) {
-                kernel().require_open(asked);
+                kernel().require_open();
             } else {
-                kernel().require_alive(asked);
+                kernel().require_alive();
             }
-        } catch (Error const& error) {
-            return error.call() == asked ? cause_of(error) : error.what();
         } catch (std::exception const& error) {
             return error.what();
         } catch (...) {  // a handler may throw anything

@@ -18,8 +18,6 @@ class AnswersAndEnds final : public ChannelPeer {
    public:
     explicit AnswersAndEnds(ChannelView const& view) : ends_(view.requests, view.replies) {}
 
-    using ChannelPeer::require_alive;  // CARILLON_WITH_CALL
-    using ChannelPeer::require_open;   // CARILLON_WITH_CALL
     void require_open() const override {}
     void require_alive() override {
         int request = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two threads where one is allowed: in a debug build the second one's call is an error that names
 // both, and the first one's goes on. This program has the checks of a debug build.
-#include "carillon/detail/host/one_thread.hpp"
+#include "carillon/detail/host/door.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -162,20 +162,21 @@ TEST_F(OneThreadTest, callsOfAnotherObjectAndOneAfterTheOtherAreNone) {
     std::uint64_t one = 0;
     std::uint64_t other = 0;
     {
-        detail::OneThreadCall<true> const outer(&one, "outer");
-        detail::OneThreadCall<true> const of_another(&other, "other");
+        detail::OneThreadCall<true> const outer(&one);
+        detail::OneThreadCall<true> const of_another(&other);
     }
-    EXPECT_NO_THROW(detail::OneThreadCall<true>(&one, "again"));
+    EXPECT_NO_THROW(detail::OneThreadCall<true>(&one));
     std::thread([&] {
-        EXPECT_NO_THROW(detail::OneThreadCall<true>(&one, "later"));
-        EXPECT_NO_THROW(detail::OneThreadCall<true>(&other, "later"));
+        EXPECT_NO_THROW(detail::OneThreadCall<true>(&one));
+        EXPECT_NO_THROW(detail::OneThreadCall<true>(&other));
     }).join();
 }
 
 TEST_F(OneThreadTest, callWithinACallOfTheSameObjectIsRefused) {
     int one = 0;
-    detail::OneThreadCall<true> const outer(&one, "outer");
-    CARILLON_EXPECT_ERROR(detail::OneThreadCall<true>(&one, "inner"), UsageError,
+    detail::OneThreadCall<true> const outer(&one);
+    auto const inner = [&] { detail::OneThreadCall<true> const call(&one); };
+    CARILLON_EXPECT_ERROR(detail::in_call("inner", inner), UsageError,
                           "inner: thread " + std::to_string(gettid()) + " calls it within a call");
 }
 
@@ -229,11 +230,11 @@ TEST_F(OneThreadTest, tooManyCallsAtOnceAreOverlookedAndNoneIsTakenForAnother) {
     std::vector<std::uint64_t> ends(10'000);
     std::vector<std::unique_ptr<detail::OneThreadCall<true>>> calls;
     for (std::uint64_t& end : ends) {
-        calls.push_back(std::make_unique<detail::OneThreadCall<true>>(&end, "many"));
+        calls.push_back(std::make_unique<detail::OneThreadCall<true>>(&end));
     }
     std::thread([] {
         std::uint64_t own = 0;
-        EXPECT_NO_THROW(detail::OneThreadCall<true>(&own, "own"));
+        EXPECT_NO_THROW(detail::OneThreadCall<true>(&own));
     }).join();
 }
 

@@ -29,7 +29,7 @@ void look(detail::KernelSupervisor& host, unsigned block) {
     }
     (void)to_string(host.state());
     for (auto const& call : {+[](detail::KernelSupervisor& each) { each.run(RunningKernel()); },
-                             +[](detail::KernelSupervisor& each) { each.require_alive("fuzz"); }}) {
+                             +[](detail::KernelSupervisor& each) { each.require_alive(); }}) {
         try {
             call(host);
         } catch (Error const&) {  // it has not started, or has ended: that is for the line to say

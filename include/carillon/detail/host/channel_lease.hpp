@@ -51,8 +51,6 @@ class LentBy {
             return;
         lease_->require_open();
     }
-    CARILLON_WITH_CALL_CONST(require_there)
-    CARILLON_WITH_CALL_CONST(require_own_end)
     // Throws UsageError where it was lent: the device's end is its owner's to give out.
     void require_own_end() const {
         if (another()) throw UsageError("the device's end is the owner's, which lent the other");

@@ -4,7 +4,6 @@
 
 #include <atomic>
 
-#include "carillon/detail/host/named_checks.hpp"
 #include "carillon/kernel_state.hpp"
 
 namespace carillon::detail {
@@ -23,16 +22,9 @@ class ChannelPeer {
         return state == KernelState::running || state == KernelState::draining;
     }
     // Throws StoppedError when no request is taken any more, and what ended the kernel.
-    virtual void require_open() const { require_open({}); }
-    virtual void require_open(
-        std::string_view call) const {  // CARILLON_WITH_CALL: one overrides this
-        named(call, [&] { require_open(); });
-    }
+    virtual void require_open() const = 0;
     // Throws StoppedError, or what ended it, when the kernel has ended. Called from long waits.
-    virtual void require_alive() { require_alive({}); }
-    virtual void require_alive(std::string_view call) {  // CARILLON_WITH_CALL: as require_open()
-        named(call, [&] { require_alive(); });
-    }
+    virtual void require_alive() = 0;
 
    protected:
     [[nodiscard]] std::atomic<KernelState>& own_state() { return line_.state; }

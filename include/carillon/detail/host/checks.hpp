@@ -8,7 +8,6 @@
 #include <span>
 
 #include "carillon/channel_memory.hpp"
-#include "carillon/detail/host/named_checks.hpp"
 #include "carillon/detail/wire/line.hpp"
 #include "carillon/device.hpp"
 #include "carillon/error.hpp"
@@ -43,8 +42,5 @@ void require_messages(std::span<T> messages) {
         return;
     throw UsageError("the messages are at a null pointer");
 }
-
-CARILLON_WITH_CALL(check_capacity)
-CARILLON_WITH_CALL(check_first)
 
 }  // namespace carillon::detail

@@ -46,7 +46,6 @@ class ExitHook;
 // Throws UsageError for options that no kernel can have. The capacity is for whoever makes the
 // rings.
 void check_options(KernelOptions const& options);
-CARILLON_WITH_CALL(check_options)
 
 // How long a kernel may hear nothing from its host; 0: for ever.
 [[nodiscard]] std::chrono::nanoseconds host_silence_limit(KernelOptions const& options,
@@ -67,11 +66,6 @@ class KernelSupervisor final : public ChannelPeer {
     [[nodiscard]] static std::shared_ptr<KernelSupervisor> make(
         Device const& device, std::shared_ptr<ChannelMemory> memory, KernelOptions const& options,
         unsigned channels_per_block = 1);
-    [[nodiscard]] static std::shared_ptr<KernelSupervisor> make(  // CARILLON_WITH_CALL
-        Device const& device, std::shared_ptr<ChannelMemory> memory, KernelOptions const& options,
-        char const* /*owner*/) {
-        return make(device, std::move(memory), options);
-    }
     KernelSupervisor(KernelSupervisor const&) = delete;
     KernelSupervisor& operator=(KernelSupervisor const&) = delete;
     ~KernelSupervisor() override = default;
@@ -79,10 +73,6 @@ class KernelSupervisor final : public ChannelPeer {
     // Itself; throws ForkError in a child.
     [[nodiscard]] KernelSupervisor& of_this_process() {
         mark_.require_own();
-        return *this;
-    }
-    [[nodiscard]] KernelSupervisor& of_this_process(std::string_view call) {  // CARILLON_WITH_CALL
-        mark_.require_own(call);
         return *this;
     }
     // Takes the kernel over and waits until every block has said that it runs, for what the launch
@@ -97,7 +87,6 @@ class KernelSupervisor final : public ChannelPeer {
     [[nodiscard]] KernelState state() const;
     // Throws UsageError for a block that is not.
     void require_block(unsigned block) const;
-    CARILLON_WITH_CALL_CONST(require_block)
     // `outstanding`: whether the block, which is there, has requests.
     [[nodiscard]] BlockActivity activity(unsigned block, bool outstanding) const;
     [[nodiscard]] unsigned blocks() const { return blocks_of(options_); }
@@ -106,8 +95,6 @@ class KernelSupervisor final : public ChannelPeer {
     // Which of its two pages for doorbells a block that has started watches.
     [[nodiscard]] unsigned doorbell_page(unsigned block) const;
 
-    using ChannelPeer::require_alive;  // CARILLON_WITH_CALL
-    using ChannelPeer::require_open;   // CARILLON_WITH_CALL
     void require_open() const override;
     void require_alive() override;
 

@@ -4,7 +4,6 @@
 // call; what the callers would get without it is wrong replies and lost messages, silently.
 #pragma once
 
-#include "carillon/detail/host/named_checks.hpp"
 #include "carillon/detail/wire/language.hpp"
 
 // 1: calls are looked at, 0: nothing of it is compiled. Objects are laid out alike either way, so
@@ -32,8 +31,6 @@ template <bool checked = CARILLON_CHECK_THREADS != 0>
 class OneThreadCall {
    public:
     explicit OneThreadCall(void const* end) : entered_(enter_call(end) ? end : nullptr) {}
-    OneThreadCall(void const* end, std::string_view call)  // CARILLON_WITH_CALL
-        : entered_(named(call, [&] { return enter_call(end); }) ? end : nullptr) {}
     OneThreadCall(OneThreadCall const&) = delete;
     OneThreadCall& operator=(OneThreadCall const&) = delete;
     ~OneThreadCall() {
@@ -48,7 +45,6 @@ template <>
 class OneThreadCall<false> {
    public:
     explicit OneThreadCall(void const* /*end*/) {}
-    OneThreadCall(void const* /*end*/, std::string_view /*call*/) {}  // CARILLON_WITH_CALL
 };
 
 }  // namespace carillon::detail
