@@ -30,7 +30,7 @@ namespace carillon::detail {
 inline constexpr std::uint32_t messages_magic = 0x4e4c5243;  // "CRLN"
 // Versions below 6 had a protocol of their own for stores, with this magic number ("CRST").
 inline constexpr std::uint32_t former_store_magic = 0x54535243;
-inline constexpr std::uint16_t messages_version = 6;
+inline constexpr std::uint16_t messages_version = 7;
 inline constexpr std::size_t longest_name = 63;   // characters; a name has at least one
 inline constexpr std::size_t longest_text = 255;  // characters of a text for people
 inline constexpr std::uint64_t largest_buffer = std::uint64_t{1} << 40;
