@@ -33,12 +33,12 @@ TEST(RingModelTest, twoSwitchesToTheHostWithAllQuads) {
 }
 
 TEST(RingModelTest, randomExecutionsToTheDevice) {
-    expect_success<ToDevice<Full>, four_slots>(random_executions(50'000));
-    expect_success<ToDevice<Full>, eight_slots>(random_executions(25'000));
+    expect_success<ToDevice<Full>, four_slots>(random_executions(200'000));
+    expect_success<ToDevice<Full>, eight_slots>(random_executions(100'000));
 }
 TEST(RingModelTest, randomExecutionsToTheHost) {
-    expect_success<ToHost<Full>, four_slots>(random_executions(50'000));
-    expect_success<ToHost<Full>, eight_slots>(random_executions(25'000));
+    expect_success<ToHost<Full>, four_slots>(random_executions(200'000));
+    expect_success<ToHost<Full>, eight_slots>(random_executions(100'000));
 }
 
 TEST(RingModelTest, everyExecutionInPairsOfPagesIsRight) {
@@ -48,15 +48,15 @@ TEST(RingModelTest, oneSwitchInPairsOfPagesWithAllQuads) {
     expect_success<ToDevice<Full>, endless, ToldPages, EitherPages>(switching_at_most(1));
 }
 TEST(RingModelTest, randomExecutionsInPairsOfPages) {
-    expect_success<ToDevice<Full>, four_slots, ToldPages, EitherPages>(random_executions(25'000));
+    expect_success<ToDevice<Full>, four_slots, ToldPages, EitherPages>(random_executions(100'000));
 }
 
 TEST(RingModelTest, everyExecutionInBatchesInPairsOfPagesIsRight) {
     expect_success<ToDevice<Reduced>, batch_in_pairs, ToldPages, EitherPages>(every_execution);
 }
 TEST(RingModelTest, randomExecutionsInBatchesInPairsOfPages) {
-    expect_success<ToDevice<Full>, rows, ToldPages, EitherPages>(random_executions(15'000));
-    expect_success<ToDevice<Full>, long_batches, ToldPages, EitherPages>(random_executions(15'000));
+    expect_success<ToDevice<Full>, rows, ToldPages, EitherPages>(random_executions(50'000));
+    expect_success<ToDevice<Full>, long_batches, ToldPages, EitherPages>(random_executions(50'000));
 }
 
 // Of two lines, one quad of each.
@@ -72,12 +72,12 @@ TEST(RingModelTest, oneSwitchOfTwoLinesWithAllQuads) {
     expect_success<InTwoLines<ToHost<Full>>, endless>(switching_at_most(1));
 }
 TEST(RingModelTest, randomExecutionsOfTwoLines) {
-    expect_success<InTwoLines<ToDevice<Full>>, long_batches>(random_executions(15'000));
-    expect_success<InTwoLines<ToHost<Full>>, long_batches>(random_executions(15'000));
+    expect_success<InTwoLines<ToDevice<Full>>, long_batches>(random_executions(50'000));
+    expect_success<InTwoLines<ToHost<Full>>, long_batches>(random_executions(50'000));
     expect_success<InTwoLines<ToDevice<Emulated<all_quads>>>, long_batches>(
-        random_executions(15'000));
+        random_executions(50'000));
     expect_success<InTwoLines<TwoSteps<all_quads, Evicted::either>>, long_batches>(
-        random_executions(15'000));
+        random_executions(50'000));
 }
 
 // Two messages at once, pushed and taken.
@@ -88,8 +88,8 @@ TEST(RingModelTest, twoSwitchesOfTwoAtOnce) {
     expect_success<ToDevice<Reduced>, two_at_once>(switching_at_most(2));
 }
 TEST(RingModelTest, randomExecutionsInRows) {
-    expect_success<ToDevice<Full>, rows>(random_executions(25'000));
-    expect_success<ToDevice<Emulated<all_quads>>, rows>(random_executions(15'000));
+    expect_success<ToDevice<Full>, rows>(random_executions(100'000));
+    expect_success<ToDevice<Emulated<all_quads>>, rows>(random_executions(50'000));
 }
 
 TEST(RingModelTest, twoSwitchesWithCreditsInBatches) {
@@ -106,8 +106,8 @@ TEST(RingModelTest, oneSwitchInTwoStepsWithData) {
     expect_success<TwoSteps<first_and_last_quad, Evicted::high>, endless>(switching_at_most(1));
 }
 TEST(RingModelTest, randomExecutionsInTwoSteps) {
-    expect_success<TwoSteps<all_quads, Evicted::either>, four_slots>(random_executions(25'000));
-    expect_success<TwoSteps<all_quads, Evicted::either>, eight_slots>(random_executions(15'000));
+    expect_success<TwoSteps<all_quads, Evicted::either>, four_slots>(random_executions(100'000));
+    expect_success<TwoSteps<all_quads, Evicted::either>, eight_slots>(random_executions(50'000));
 }
 
 }  // namespace
