@@ -165,10 +165,10 @@ TEST_F(OneThreadTest, callsOfAnotherObjectAndOneAfterTheOtherAreNone) {
         detail::OneThreadCall<true> const outer(&one);
         detail::OneThreadCall<true> const of_another(&other);
     }
-    EXPECT_NO_THROW(detail::OneThreadCall<true>(&one));
+    EXPECT_NO_THROW(detail::OneThreadCall<true>{&one});
     std::thread([&] {
-        EXPECT_NO_THROW(detail::OneThreadCall<true>(&one));
-        EXPECT_NO_THROW(detail::OneThreadCall<true>(&other));
+        EXPECT_NO_THROW(detail::OneThreadCall<true>{&one});
+        EXPECT_NO_THROW(detail::OneThreadCall<true>{&other});
     }).join();
 }
 
@@ -234,7 +234,7 @@ TEST_F(OneThreadTest, tooManyCallsAtOnceAreOverlookedAndNoneIsTakenForAnother) {
     }
     std::thread([] {
         std::uint64_t own = 0;
-        EXPECT_NO_THROW(detail::OneThreadCall<true>(&own));
+        EXPECT_NO_THROW(detail::OneThreadCall<true>{&own});
     }).join();
 }
 
