@@ -181,7 +181,7 @@ TEST(ClientMessagesTest, everyReasonStateAndSourceComes) {
 // Other builds read it: no member may move.
 TEST(ClientMessagesTest, layoutIsAsItIsWritten) {
     Bytes const bytes = encode(0x0a0b0c0d, Detach{0x01020304});
-    std::string const wanted("CRLN\x06\0\x07\0\x14\0\0\0\x0d\x0c\x0b\x0a\x04\x03\x02\x01", 20);
+    std::string const wanted("CRLN\x07\0\x07\0\x14\0\0\0\x0d\x0c\x0b\x0a\x04\x03\x02\x01", 20);
     EXPECT_EQ(std::string(reinterpret_cast<char const*>(bytes.data()), bytes.size()), wanted);
     EXPECT_EQ(encode(1, Hello{"x"}).size(), header + name);
     EXPECT_EQ(encode(1, Welcome{1, 1, "x"}).size(), header + 12 + name);
@@ -201,11 +201,11 @@ TEST(ClientMessagesTest, magicOfAnotherProtocolIsRefused) {
 }
 
 TEST(ClientMessagesTest, otherVersionIsAnErrorOfItsOwnThatNamesBoth) {
-    Bytes bytes = with(Detach{1}, 4, std::uint16_t{7});
-    CARILLON_EXPECT_ERROR(decode(bytes, 0), VersionError, "version 7 of the messages, this one ha");
-    CARILLON_EXPECT_ERROR(decode(bytes, 0), VersionError, "this one has 6");
+    Bytes bytes = with(Detach{1}, 4, std::uint16_t{8});
+    CARILLON_EXPECT_ERROR(decode(bytes, 0), VersionError, "version 8 of the messages, this one ha");
+    CARILLON_EXPECT_ERROR(decode(bytes, 0), VersionError, "this one has 7");
     bytes.resize(6);  // whatever comes behind it there
-    CARILLON_EXPECT_ERROR(decode(bytes, 5), VersionError, "version 7");
+    CARILLON_EXPECT_ERROR(decode(bytes, 5), VersionError, "version 8");
 }
 
 // Until version 5 stores had messages of their own, under another magic number.
@@ -213,12 +213,12 @@ TEST(ClientMessagesTest, messageOfAFormerStoreIsOfAnotherVersion) {
     Bytes bytes = with(Detach{1}, 4, std::uint16_t{3});
     std::memcpy(bytes.data(), "CRST", 4);
     CARILLON_EXPECT_ERROR(decode(bytes, 0), VersionError,
-                          "version 3 of the messages of a store, this one has 6");
+                          "version 3 of the messages of a store, this one has 7");
     try {
         (void)decode(bytes, 0);
     } catch (VersionError const& error) {
         Bytes const answer = encode(0, Refused{RefusalReason::version, ""}, error.magic());
-        EXPECT_EQ(std::memcmp(answer.data(), "CRST\x06", 5), 0);
+        EXPECT_EQ(std::memcmp(answer.data(), "CRST\x07", 5), 0);
     }
 }
 
