@@ -8,6 +8,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "carillon/detail/wire/config.hpp"
 #include "cuda/cuda_buffer.hpp"
 #include "cuda/mapper.hpp"
 
@@ -19,7 +20,7 @@ constexpr char const* device_file = "/dev/gdrdrv";
 // gdrcopy's library calls itself by its names. Without this option those calls would go to a
 // library of the same names that the program is linked with. The address sanitizer refuses the
 // option.
-#if defined(__SANITIZE_ADDRESS__)
+#if CARILLON_ADDRESS_SANITIZER
 constexpr int own_names_first = 0;
 #else
 constexpr int own_names_first = RTLD_DEEPBIND;

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "carillon/carillon.hpp"
+#include "carillon/detail/wire/config.hpp"
 #include "support/eventually.hpp"
 #include "support/expect_error.hpp"
 
@@ -42,7 +43,7 @@ using namespace std::chrono_literals;
 class OneThreadTest : public testing::Test {
    protected:
     void SetUp() override {
-#if defined(__SANITIZE_THREAD__)
+#if CARILLON_THREAD_SANITIZER
         GTEST_SKIP() << "two threads in one end, one after the other, are what it reports";
 #endif
     }

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "carillon/carillon.hpp"
+#include "carillon/detail/wire/config.hpp"
 #include "ipc/handlers.hpp"
 #include "ipc/process.hpp"
 #include "support/descriptors_left.hpp"
@@ -25,7 +26,7 @@ using namespace std::chrono_literals;
 class DescriptorsTest : public testing::Test {
    protected:
     void SetUp() override {
-#if defined(__SANITIZE_ADDRESS__)
+#if CARILLON_ADDRESS_SANITIZER
         GTEST_SKIP()
             << "the sanitizer takes an object that it has no descriptor to look at for none";
 #endif

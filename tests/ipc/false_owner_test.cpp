@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "carillon/carillon.hpp"
+#include "carillon/detail/wire/config.hpp"
 #include "ipc/askers.hpp"
 #include "ipc/false_owner.hpp"
 #include "ipc/handlers.hpp"
@@ -205,7 +206,7 @@ std::size_t resident_bytes() {
 
 // Catches a client that keeps what an owner tells it of things that it has never asked for.
 TEST_F(FalseKernelOwnerTest, noticesOfWhatWasNotAskedForFillNoMemory) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if CARILLON_ADDRESS_SANITIZER || CARILLON_THREAD_SANITIZER
     GTEST_SKIP() << "a sanitizer keeps freed memory";
 #endif
     constexpr unsigned notices = 10'000;

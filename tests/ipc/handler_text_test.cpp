@@ -78,7 +78,7 @@ std::string sum_text(unsigned bytes, unsigned threads) {
 class HandlerTextTest : public testing::Test {
    protected:
     void SetUp() override {
-#if defined(__SANITIZE_ADDRESS__)
+#if CARILLON_ADDRESS_SANITIZER
         GTEST_SKIP() << "NVRTC leaks as far as the sanitizer can tell";
 #endif
         if (CARILLON_THREAD_SANITIZER != 0) GTEST_SKIP() << "NVRTC was not built for the sanitizer";

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "carillon/carillon.hpp"
+#include "carillon/detail/wire/config.hpp"
 #include "device/device_fixture.hpp"
 #include "ipc/buffers.hpp"
 #include "ipc/process.hpp"
@@ -117,7 +118,7 @@ TEST_P(SealedBuffersTest, thatAreRemovedBeforeAreCounted) {
 // counted.
 // 3. With address space again the others come.
 TEST(OwnSealedBuffersTest, thatCannotBeMappedAreCounted) {
-#if CARILLON_THREAD_SANITIZER || defined(__SANITIZE_ADDRESS__)
+#if CARILLON_THREAD_SANITIZER || CARILLON_ADDRESS_SANITIZER
     GTEST_SKIP() << "a sanitizer needs memory of its own";
 #endif
     constexpr std::size_t large = std::size_t{32} << 20;

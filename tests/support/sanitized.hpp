@@ -7,7 +7,7 @@
 
 namespace carillon::test {
 
-#if CARILLON_THREAD_SANITIZER || defined(__SANITIZE_ADDRESS__)
+#if CARILLON_THREAD_SANITIZER || CARILLON_ADDRESS_SANITIZER
 inline constexpr bool under_sanitizer = true;
 #else
 inline constexpr bool under_sanitizer = false;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "carillon/detail/machine/group.hpp"
+#include "carillon/detail/wire/config.hpp"
 #include "carillon/testing.hpp"
 #include "support/expect_error.hpp"
 #include "testing/handlers.hpp"
@@ -318,7 +319,7 @@ struct Beyond {
 };
 
 TEST(TestedBlockDeathTest, writeBeyondASharedVariableIsReportedByTheAddressSanitizer) {
-#if defined(__SANITIZE_ADDRESS__)
+#if CARILLON_ADDRESS_SANITIZER
     EXPECT_DEATH((void)run_block(Beyond(), 1), "AddressSanitizer: use-after-poison");
 #else
     (void)Beyond();

@@ -140,7 +140,7 @@ TEST_F(SayLineTest, linesThatWaitAreWrittenAtQuickExitToo) {
 
 // No thread starts: there is no memory for its stack.
 TEST_F(SayLineTest, linesAreWrittenAtExitThoughNoThreadCanBeHad) {
-#if CARILLON_THREAD_SANITIZER || defined(__SANITIZE_ADDRESS__)
+#if CARILLON_THREAD_SANITIZER || CARILLON_ADDRESS_SANITIZER
     GTEST_SKIP() << "a sanitizer needs memory of its own";
 #endif
     auto const end_without_a_thread = [] {

@@ -5,6 +5,7 @@
 
 #include <functional>
 
+#include "carillon/detail/wire/config.hpp"
 #include "device/bodies.hpp"
 #include "device/device_fixture.hpp"
 
@@ -57,7 +58,7 @@ TEST_P(StackTest, whatTheLargestKernelUsesIsReservedAtTheOpening) {
     EXPECT_EQ(use.bytes(), use.limit * use.threads);
 }
 
-#if CARILLON_THREAD_SANITIZER || defined(__SANITIZE_ADDRESS__)
+#if CARILLON_THREAD_SANITIZER || CARILLON_ADDRESS_SANITIZER
 constexpr std::size_t small_stack = std::size_t{1} << 20;
 #else
 constexpr std::size_t small_stack = std::size_t{1} << 16;

@@ -28,7 +28,7 @@ namespace {
 
 constexpr unsigned longest_seconds = 20;
 constexpr unsigned most_bad = 20;  // of one kind: enough to see what is wrong
-#ifdef __SANITIZE_ADDRESS__
+#if CARILLON_ADDRESS_SANITIZER
 constexpr bool sanitized = true;
 #else
 constexpr bool sanitized = CARILLON_THREAD_SANITIZER != 0;

@@ -33,15 +33,21 @@
 #define CARILLON_ALWAYS_INLINE [[gnu::always_inline]] inline
 #endif
 
-#if defined(__SANITIZE_THREAD__)
-#define CARILLON_THREAD_SANITIZER 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define CARILLON_THREAD_SANITIZER 1
+// Sanitizers: GCC defines a macro for each, clang has features.
+#if defined(__has_feature)
+#define CARILLON_HAS_FEATURE(name) __has_feature(name)
+#else
+#define CARILLON_HAS_FEATURE(name) 0
 #endif
-#endif
-#ifndef CARILLON_THREAD_SANITIZER
+#if defined(__SANITIZE_THREAD__) || CARILLON_HAS_FEATURE(thread_sanitizer)
+#define CARILLON_THREAD_SANITIZER 1
+#else
 #define CARILLON_THREAD_SANITIZER 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || CARILLON_HAS_FEATURE(address_sanitizer)
+#define CARILLON_ADDRESS_SANITIZER 1
+#else
+#define CARILLON_ADDRESS_SANITIZER 0
 #endif
 
 // 1 in a translation unit that nvcc compiles: only there can a kernel for the GPU be instantiated.
