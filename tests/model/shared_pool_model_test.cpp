@@ -31,5 +31,11 @@ TEST(SharedPoolModelTest, randomExecutionsOnTheEmulatedDevice) {
     expect_success<OnThreads>(random_executions(15'000));
 }
 
+// Who makes no claims needs no other order.
+TEST(SharedPoolModelTest, randomExecutionsOfABlockThatIsAlone) {
+    using Alone = SharedPoolModel<Hardware<all_quads>, ClaimingGpu, 1>;
+    EXPECT_EQ(outcome<Alone>(random_executions(15'000)), "SUCCESS");
+}
+
 }  // namespace
 }  // namespace carillon::test

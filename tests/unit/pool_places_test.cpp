@@ -32,6 +32,10 @@ class PoolPlacesTest : public testing::Test {
     using Block = PoolPlaces<Ask, Told, DeviceNear, DeviceFar, PoolSweeps{2, 1}>;
 
     [[nodiscard]] Block block(unsigned index) { return {table_, places, index}; }
+    [[nodiscard]] Block only_block() {
+        table_.servers = 1;
+        return block(0);
+    }
 
     void lend(unsigned place, Sequence first = 1) {
         format_ring(requests(place, first));
@@ -62,6 +66,7 @@ class PoolPlacesTest : public testing::Test {
         return std::pair(ask.client, ask.number);
     }
     static Taken request(unsigned place, Sequence number) { return std::pair(place, number); }
+    [[nodiscard]] Sequence claimed(unsigned place) const { return claims_[place].taken; }
     [[nodiscard]] bool answered(unsigned place, Sequence number) {
         Packed<Told> told;
         return detail::load_message<Told>(HostCached(), replies(place).slot(number), tag_of(number),
@@ -139,6 +144,27 @@ TEST_F(PoolPlacesTest, oneThatBeginsLaterBeginsWhereTheOthersAre) {
     send(0, 2);
     Block late = block(0);
     EXPECT_EQ(take(late), request(0, 2));
+}
+
+// Each block of several claims what it serves.
+TEST_F(PoolPlacesTest, blockThatIsAloneSparesTheClaim) {
+    lend(0);
+    send(0, 1);
+    Block one = block(0);
+    EXPECT_EQ(take(one), request(0, 1));
+    EXPECT_EQ(claimed(0), 1U);
+    lend(1);
+    Block alone = only_block();
+    for (Sequence number = 1; number <= 2 * capacity + 1; ++number) {
+        send(1, number);
+        EXPECT_EQ(take(alone), request(1, number));
+        EXPECT_TRUE(answered(1, number));
+    }
+    EXPECT_EQ(claimed(1), 0U);
+    line_of(1, 2 * capacity + 2) = pack(Ask{1, 7}, tag_of(2 * capacity + 4));
+    EXPECT_EQ(take(alone), Taken()) << "no other is ahead of it";
+    send(1, 2 * capacity + 2);
+    EXPECT_EQ(take(alone), request(1, 2 * capacity + 2));
 }
 
 TEST_F(PoolPlacesTest, clientsHaveTheirTurns) {

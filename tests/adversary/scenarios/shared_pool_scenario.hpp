@@ -44,6 +44,7 @@ class SharedPoolScenario {
           capacity_(2U << machine_.random().below(2)),
           leases_(capacity_ == 2 ? 2 : 1),
           hasty_(machine_.random().one_in(2)),
+          blocks_(machine_.random().one_in(4) ? 1 : 2),
           data_(policies, Side::device) {
         for (unsigned i = 0; i != places * leases_; ++i) {
             format_ring(requests(i));
@@ -57,7 +58,7 @@ class SharedPoolScenario {
         for (unsigned i = 0; i != places; ++i) {
             threads.push_back({Side::host, [this, i] { ask(i); }});
         }
-        for (unsigned i = 0; i != blocks; ++i) {
+        for (unsigned i = 0; i != blocks_; ++i) {
             threads.push_back({Side::device, [this, i] { serve(i); }});
         }
         return machine_.run(std::move(threads));
@@ -65,7 +66,6 @@ class SharedPoolScenario {
 
    private:
     static constexpr unsigned places = 2;
-    static constexpr unsigned blocks = 2;
     static constexpr std::uint64_t questions = 7;  // of each client
     struct Outstanding {
         Sequence number;
@@ -88,7 +88,7 @@ class SharedPoolScenario {
         auto* const lines = reinterpret_cast<LeaseLine*>(machine_.device_lines() + 12);
         auto* const claims = reinterpret_cast<LeaseClaim*>(machine_.device_lines() + 16);
         auto* const status = reinterpret_cast<LeaseStatus*>(machine_.host_lines() + 8);
-        return {lines, status, ChannelShape{capacity_}, blocks, &lines[places].number, claims};
+        return {lines, status, ChannelShape{capacity_}, blocks_, &lines[places].number, claims};
     }
 
     void own() {
@@ -236,6 +236,7 @@ class SharedPoolScenario {
     std::uint32_t capacity_;
     unsigned leases_;  // of each place, one after the other
     bool hasty_;       // clients leave while replies are under way
+    unsigned blocks_;  // one that is alone claims nothing
     OutOfLineWords data_;
     std::uint64_t unused_ = 0;  // no credit is given for requests
     // Between the threads, past the machine.

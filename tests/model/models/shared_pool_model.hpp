@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A client of another process with a HostChannel and two blocks that share its requests, as
-// Relacy's threads. Its lease has begun (lease_model.hpp has how).
+// A client of another process with a HostChannel and the blocks that share its requests, or the one
+// that is alone, as Relacy's threads. Its lease has begun (lease_model.hpp has how).
 #pragma once
 
 #include <array>
@@ -17,8 +17,8 @@ namespace carillon::test {
 using namespace detail;
 
 // M: the host's policies, and what a quad is. Gpu: the blocks'.
-template <class M, class Gpu>
-class SharedPoolModel : public rl::test_suite<SharedPoolModel<M, Gpu>, 3> {
+template <class M, class Gpu, unsigned blocks = 2>
+class SharedPoolModel : public rl::test_suite<SharedPoolModel<M, Gpu, blocks>, 1 + blocks> {
    public:
     static constexpr unsigned depth_limit = 100000;
     static constexpr std::uint32_t capacity = 2;
@@ -107,7 +107,7 @@ class SharedPoolModel : public rl::test_suite<SharedPoolModel<M, Gpu>, 3> {
         LeaseTable const table{reinterpret_cast<LeaseLine*>(memory_.words()),
                                nullptr,
                                ChannelShape{capacity},
-                               2,
+                               blocks,
                                memory_.words() + news_at,
                                reinterpret_cast<LeaseClaim*>(memory_.words() + taken_at)};
         PoolPlaces<Message, Message, DeviceNear, DeviceFar, PoolSweeps{2, 1024}> clients(

@@ -114,16 +114,18 @@ class PoolPlaces {
             // Others are so far ahead that the slot has a later request.
             Tag const there = detail::tag_in_sight<Request>(message);
             // Where they are is a hint: T7 decides.
-            if (static_cast<std::int32_t>(there - awaited) > 0) [[unlikely]]
+            if (!alone() && static_cast<std::int32_t>(there - awaited) > 0) [[unlikely]]
                 move(channel, near_.load_word(channel.taken) + 1);
             if (keep) detail::keep_message<Request>(near_, message);
             return false;
         }
         // T7, pairs with P3: the claim depends on the loads that found every tag, so all of the
         // message has been loaded before. Once another block has claimed it the client may write
-        // there again, and what was loaded may be mixed; but then the claim fails.
+        // there again, and what was loaded may be mixed; but then the claim fails. A block that is
+        // alone takes each of its requests, and spares the round trip to memory.
         Sequence const before =
-            near_.compare_exchange(channel.taken, channel.next - 1, channel.next);
+            alone() ? channel.next - 1
+                    : near_.compare_exchange(channel.taken, channel.next - 1, channel.next);
         bool const mine = before == channel.next - 1;
         if (mine) {
             taken.message = message;
@@ -134,6 +136,9 @@ class PoolPlaces {
         move(channel, mine ? channel.next + 1 : before + 1);
         return mine;
     }
+
+    // No other block serves these clients.
+    [[nodiscard]] CARILLON_HD bool alone() const { return leases_.servers == 1; }
 
     CARILLON_HD static void move(Channel& channel, Sequence next) {
         channel.next = next;
