@@ -54,6 +54,17 @@ TEST(TopTest, whatCannotBeIsNoRate) {
     EXPECT_TRUE(rates(before, gone).empty());
 }
 
+// A log has as many blocks as it has had readers at a time.
+TEST(TopTest, objectsBehindOneThatHasGrownHaveTheirRates) {
+    OwnerReport const before = report_at(1, 100, 0);
+    OwnerReport now = report_at(2, 150, 0);
+    now.blocks.insert(now.blocks.begin(), WatchedBlock{"log"});
+    auto const all = rates(before, now);
+    ASSERT_EQ(all.size(), 2U);
+    EXPECT_EQ(all[0].submitted, 0) << "it was not there before";
+    EXPECT_EQ(all[1].submitted, 50);
+}
+
 TEST(TopTest, everyNumberOfAHostileClientIsShown) {
     OwnerReport report = report_at(1, ~0ULL, 0);
     report.blocks[0].served.counters = {~0ULL, ~0ULL, ~0ULL, ~0ULL, ~0ULL, ~0U};

@@ -68,12 +68,17 @@ nlohmann::json block_json(WatchedBlock const& block, BlockRates const& rate) {
 std::vector<BlockRates> rates(OwnerReport const& before, OwnerReport const& now) {
     std::vector<BlockRates> all(now.blocks.size());
     double const seconds = std::chrono::duration<double>(now.when - before.when).count();
-    bool const same = before.error.empty() && now.error.empty() &&
-                      before.owner.instance == now.owner.instance &&
-                      before.blocks.size() == now.blocks.size();
+    bool const same =
+        before.error.empty() && now.error.empty() && before.owner.instance == now.owner.instance;
     if (!same || seconds <= 0) return all;
     for (std::size_t i = 0; i < all.size(); ++i) {
-        ServedBlock const& was = before.blocks[i].served;
+        // An object that gets a block, as a log with more readers does, moves those behind it.
+        auto const former =
+            std::ranges::find_if(before.blocks, [&block = now.blocks[i]](WatchedBlock const& was) {
+                return was.object == block.object && was.index == block.index;
+            });
+        if (former == before.blocks.end()) continue;
+        ServedBlock const& was = former->served;
         ServedBlock const& is = now.blocks[i].served;
         ChannelCounters const then = was.all();
         ChannelCounters const counters = is.all();
