@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One block of mapped device memory, of which pieces are handed out: what the CPU can map of a
-// GPU's memory may be little (its BAR), and an allocation of its own takes driver calls.
+// One block of mapped device memory, handed out in pieces. The CPU may be able to map only little
+// of a GPU's memory (its BAR), and each allocation of its own takes driver calls.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@ namespace detail {
 class ArenaState;
 }
 
-// A piece of an arena, which it gives back when it goes; it keeps the arena's memory alive. No
-// kernel may use it any more by then: the next piece may lie there. Not zeroed.
+// A piece of an arena, given back by its destructor; it keeps the arena's memory alive. No kernel
+// may use a piece that was given back: the next piece may lie there. The bytes are not zeroed.
 class ArenaPiece {
    public:
     ArenaPiece() noexcept;  // none
@@ -25,11 +25,11 @@ class ArenaPiece {
     ArenaPiece& operator=(ArenaPiece const&) = delete;
     ~ArenaPiece();
 
-    [[nodiscard]] void* host_ptr() const;        // as Memory::host_ptr
-    [[nodiscard]] void* device_ptr() const;      // as Memory::device_ptr
+    [[nodiscard]] void* host_ptr() const;        // see Memory::host_ptr
+    [[nodiscard]] void* device_ptr() const;      // see Memory::device_ptr
     [[nodiscard]] std::size_t size() const;      // bytes, as asked for
-    [[nodiscard]] std::size_t offset() const;    // from the arena's begin
-    [[nodiscard]] Memory const& memory() const;  // the whole arena's
+    [[nodiscard]] std::size_t offset() const;    // from the start of the arena
+    [[nodiscard]] Memory const& memory() const;  // the memory of the whole arena
 
    private:
     friend class Arena;
@@ -41,7 +41,7 @@ class ArenaPiece {
     std::size_t size_ = 0;
 };
 
-// Any thread may use an arena; it takes a lock, and is for setting up, not for hot paths.
+// Any thread may use an arena. It takes a lock: it is for setup, not for hot paths.
 class Arena {
    public:
     // Throws OutOfMemoryError with the heap's size, its budget and the BAR's size, UsageError for
@@ -51,12 +51,12 @@ class Arena {
     Arena& operator=(Arena const&) = default;
     ~Arena() = default;
 
-    // `alignment`: a power of two up to a page, 4096. Throws OutOfMemoryError when no gap is large
-    // enough, UsageError; then nothing has changed.
+    // `alignment` is a power of two up to 4096, a page. Throws OutOfMemoryError if no gap is large
+    // enough, and UsageError; a call that throws changes nothing.
     [[nodiscard]] ArenaPiece allocate(std::size_t size, std::size_t alignment = 256) const;
 
     [[nodiscard]] std::size_t capacity() const;  // what was asked for, in whole pieces of 256 bytes
-    // Bytes that pieces take up, in whole lines, or whole atoms of non-coherent memory.
+    // Bytes that pieces take up, in whole lines, or in whole atoms of non-coherent memory.
     [[nodiscard]] std::size_t used() const;
     [[nodiscard]] std::size_t largest_free() const;
     [[nodiscard]] Device const& device() const { return device_; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The threads of a block as code that they run together sees them. On the emulated device one
-// thread stands for them all, except where a test runs each of them (testing.hpp).
+// The threads of a block, for code that they run together. On the emulated device one thread stands
+// for all of them, unless a test runs each of them (testing.hpp).
 #pragma once
 
 #include <cstddef>
@@ -19,19 +19,19 @@ namespace carillon::block {
 #if !defined(__CUDA_ARCH__)
 namespace detail {
 inline constinit thread_local unsigned emulated_index = 0;
-// What the calling thread's block has at `name`: the same memory each time, as long as the thread
-// lives. Its first bytes are arbitrary, as on a GPU. Throws std::bad_alloc.
+// The memory of the calling thread's block for `name`: the same memory in each call, as long as the
+// thread lives. Its first bytes are arbitrary, as on a GPU. Throws std::bad_alloc.
 [[nodiscard]] void* shared_memory(void const* name, std::size_t bytes, std::size_t alignment);
-// Its address is a name.
+// The address of this variable is a name.
 template <class T, class Name>
 inline char name_of_shared = 0;
 }  // namespace detail
 #endif
 
-// The calling thread is now this block of the emulated device.
+// From now on the calling thread is this block of the emulated device.
 inline void emulate(unsigned index) {
 #if !defined(__CUDA_ARCH__)
-    // Whoever runs the threads of a tested block has said it for all of them.
+    // The runner of a tested block has set the index for all of its threads.
     if (carillon::detail::tested_block == nullptr) detail::emulated_index = index;
 #else
     (void)index;
@@ -65,8 +65,8 @@ inline void emulate(unsigned index) {
 #endif
 }
 
-// Every thread of the block has arrived here, and what each wrote before is visible to all.
-// All come here by the same call: two calls on one line are one to a test (testing.hpp).
+// When it returns, every thread of the block has called it, and sees what each wrote before. All
+// threads use the same call: a test cannot tell two calls on one line apart (testing.hpp).
 CARILLON_HD inline void sync(CodeLocation const& where = CodeLocation::current()) {
 #if defined(__CUDA_ARCH__)
     (void)where;
@@ -76,13 +76,13 @@ CARILLON_HD inline void sync(CodeLocation const& where = CodeLocation::current()
 #endif
 }
 
-// What a block can have of it: what every GPU gives without being asked.
+// Shared memory that every GPU gives a block without a request for more.
 inline constexpr std::size_t most_shared_bytes = std::size_t{48} * 1024;
 
-// The block's T called `Name`, which all of its threads see: shared<Sums, struct Left>(). The same
-// T and Name are the same object, wherever the call is; a struct that is named within a function
-// for the first time is that function's own. It lives as long as the kernel, and its first value is
-// unspecified: one thread writes it, and a sync() comes before the others read it.
+// The block's T called `Name`, which all of its threads see: shared<Sums, struct Left>(). Calls
+// with the same T and Name give the same object; a struct first named within a function is local to
+// that function. The object lives as long as the kernel. Its first value is unspecified: one thread
+// writes it, and sync() comes before the others read it.
 template <class T, class Name>
 [[nodiscard]] CARILLON_HD T& shared() {
     static_assert(
@@ -101,7 +101,7 @@ template <class T, class Name>
 #endif
 }
 
-// Memory for a T in shared memory, where no constructor runs.
+// Memory for a T, for shared memory, where no constructor runs.
 template <class T>
 struct Room {
     alignas(T) unsigned char bytes[sizeof(T)];
@@ -109,7 +109,7 @@ struct Room {
     [[nodiscard]] CARILLON_HD T& object() { return *reinterpret_cast<T*>(bytes); }
 };
 
-// Does not compile: two calls of it would have one object on a GPU.
+// Does not compile: on a GPU all calls would share one object.
 template <class T>
 T& shared(T& own) {
     static_assert(sizeof(T) == 0,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Buffers of a store (docs/store.md): device memory that several processes share by a name or a
-// number. Who makes one writes it and seals it; then it stays as it is, and any may read it.
+// number. The maker of a buffer writes and seals it; then it never changes, and any process may
+// read it.
 #pragma once
 
 #include <chrono>
@@ -23,40 +24,39 @@ class NewsSource;
 struct BufferMaker;
 }  // namespace detail
 
-// A buffer, as a list of them tells of it.
+// A buffer, as a list of buffers describes it.
 struct BufferInfo {
-    std::uint64_t id = 0;    // never another's of the same store; from 1 on
-    std::string name;        // empty: it has none
+    std::uint64_t id = 0;    // unique in its store; from 1 on
+    std::string name;        // empty: it has no name
     std::size_t size = 0;    // bytes
-    std::size_t memory = 0;  // bytes that it takes of the device
+    std::size_t memory = 0;  // bytes of the device that it takes up
     bool sealed = false;
     bool host_memory = false;
-    unsigned holders = 0;      // mutable or immutable buffers of it, in all processes
-    std::int32_t process = 0;  // that made it; 0 in another namespace
-    std::uint32_t user = 0;    // that made it
+    unsigned holders = 0;      // mutable or immutable objects for it, in all processes
+    std::int32_t process = 0;  // the process that made it; 0 in another namespace
+    std::uint32_t user = 0;    // the user that made it
 };
 
-// A buffer that nobody writes any more. Copies share it; its memory stays until the last of them
-// lets go of it, removed or not, and whatever becomes of the store. From any thread. What was moved
-// from has none: each call throws UsageError. A child that was forked gets a ForkError.
+// A buffer that nobody writes any more. Copies share it. Its memory stays until the last copy goes,
+// even if the buffer is removed or the store ends. Any thread may use it. A moved-from object has
+// no buffer: each call throws UsageError. In a forked child each call throws ForkError.
 class Buffer {
    public:
     [[nodiscard]] std::uint64_t id() const;
     [[nodiscard]] std::string const& name() const;
     [[nodiscard]] std::size_t size() const;  // bytes
     [[nodiscard]] static constexpr bool is_mutable() { return false; }
-    // Whether it is memory of the host's: of the emulated device, or where the maker could not map
-    // the GPU's.
+    // Whether it is host memory: on the emulated device, or if the maker could not map the GPU's.
     [[nodiscard]] bool is_cpu() const;
 
-    // Where this process has it mapped, read-only as far as that can be. Each load from a GPU's
-    // memory is a round trip across the bus: read() or HostMirror copies in whole lines.
+    // The mapping in this process, read-only where the system allows that. Each load from a GPU's
+    // memory is a round trip across the bus: read() and HostMirror copy in whole lines.
     [[nodiscard]] std::span<std::byte const> data() const;
-    // Where kernels of this process find it. Throws UnsupportedError for a GPU's where
-    // ConnectOptions::device was not that GPU, and for the host's memory beside a GPU.
+    // The address for kernels of this process. Throws UnsupportedError for a GPU's memory if
+    // ConnectOptions::device was not that GPU, and for host memory used with a GPU.
     [[nodiscard]] void const* device_ptr() const;
-    // Copies bytes [offset, offset + to.size()). Throws UsageError for a range outside it and for a
-    // null pointer.
+    // Copies bytes [offset, offset + to.size()). Throws UsageError for a range outside the buffer
+    // and for a null pointer.
     void read(std::span<std::byte> to, std::size_t offset = 0) const;
 
    private:
@@ -68,9 +68,9 @@ class Buffer {
     std::shared_ptr<detail::BufferHold> hold_;
 };
 
-// A buffer that its maker writes. It goes with this object, or with the process, if it has not been
-// sealed by then. One thread at a time. What has been sealed, or moved from, is written no more:
-// each call throws UsageError. A child that was forked gets a ForkError.
+// A buffer that its maker writes. The buffer goes with this object, or with the process, unless it
+// was sealed. One thread at a time. After seal() or a move each call throws UsageError. In a forked
+// child each call throws ForkError.
 class MutableBuffer {
    public:
     MutableBuffer(MutableBuffer&&) noexcept;
@@ -83,25 +83,26 @@ class MutableBuffer {
     [[nodiscard]] std::string const& name() const;
     [[nodiscard]] std::size_t size() const;  // bytes
     [[nodiscard]] static constexpr bool is_mutable() { return true; }
-    [[nodiscard]] bool is_cpu() const;  // as Buffer's
+    [[nodiscard]] bool is_cpu() const;  // see Buffer
 
-    // Where this process has it mapped: a GPU's write-combining as a rule, so write whole lines and
-    // do not read. Void from seal() on. The bytes are 0 at first, or what a buffer of the same user
-    // has left there.
+    // The mapping in this process. A GPU's is usually write-combining: write whole lines and do not
+    // read. It is void after seal(). The bytes are 0 at first, or those that a buffer of the same
+    // user has left there.
     [[nodiscard]] std::span<std::byte> mutable_data() const;
-    // Where kernels of this process find it; as Buffer's. What they write is to be done before
-    // seal().
+    // The address for kernels of this process; see Buffer. Kernels must have finished writing
+    // before seal().
     [[nodiscard]] void* device_ptr() const;
     // Copies to bytes [offset, offset + from.size()), in whole lines where that is faster. Throws
-    // UsageError for a range outside it and for a null pointer.
+    // UsageError for a range outside the buffer and for a null pointer.
     void write(std::span<std::byte const> from, std::size_t offset = 0);
 
-    // From now on nobody writes it, and others may get it; all that this process has written is in
-    // the memory when this returns. Pointers to it are void. Throws RefusedError where it was
-    // removed meanwhile, or another process still could write it (docs/store.md says where that can
-    // be known), and UsageError while a HostMirror is to write to it; it stays mutable then. Throws
-    // OwnerGoneError, TimeoutError: nobody knows then whether it is sealed, or will be, and it may
-    // not be written (UsageError) but where the system keeps the two apart. seal() again finds out.
+    // Makes the buffer immutable, so that others may get it. When it returns, all that this process
+    // has written is in the memory, and pointers to it are void. The buffer stays mutable after
+    // RefusedError (it was removed meanwhile, or another process can still write it: docs/store.md
+    // says where that can be known) and after UsageError (a HostMirror has yet to write to it).
+    // After OwnerGoneError and TimeoutError it is unknown whether the buffer is or will be sealed:
+    // it may not be written (UsageError) unless the system keeps the two apart. seal() again finds
+    // out.
     [[nodiscard]] Buffer seal();
 
    private:
@@ -115,29 +116,29 @@ class MutableBuffer {
 };
 
 struct MirrorOptions {
-    bool read = true;        // the buffer's bytes are copied to the mirror at first
-    bool write_back = true;  // and the mirror's to the buffer when it goes; of a MutableBuffer
+    bool read = true;        // the buffer's bytes are copied to the mirror first
+    bool write_back = true;  // the destructor copies them back; for a MutableBuffer
 };
 
-// A buffer's bytes in ordinary memory, where loads are cheap. It writes back all of them: of two
-// mirrors of one buffer the later one's bytes replace what the earlier one wrote back.
+// A buffer's bytes in ordinary memory, where loads are cheap. A mirror writes back all bytes: with
+// two mirrors of one buffer the later write_back() replaces the earlier one's bytes.
 class HostMirror {
    public:
-    // Of a buffer that is written, which may be moved meanwhile. Until this has written back, or
-    // goes, the buffer cannot be sealed. Without `read` the bytes are 0. Reading what is not sealed
-    // across the bus takes long.
+    // For a buffer that is still written, which may be moved meanwhile. The buffer cannot be sealed
+    // until the mirror has written back or is destroyed. Without `read` the bytes are 0. Reading an
+    // unsealed buffer across the bus is slow.
     explicit HostMirror(MutableBuffer& buffer, MirrorOptions const& options = {});
-    // Of one that is not: what is written here stays here.
+    // For a sealed buffer: bytes that are written here stay here.
     explicit HostMirror(Buffer const& buffer);
     HostMirror(HostMirror const&) = delete;
     HostMirror& operator=(HostMirror const&) = delete;
-    // Writes back, unless write_back() has or the buffer has gone; an error is dropped.
+    // Writes back, unless write_back() has done so or the buffer has gone; an error is dropped.
     ~HostMirror();
 
     [[nodiscard]] std::span<std::byte> data() { return bytes_; }
     [[nodiscard]] std::span<std::byte const> data() const { return bytes_; }
-    // Now and not again, at the end either. Throws UsageError where there is nothing to write back
-    // to, it has been written back, or the buffer has gone.
+    // Writes back now, and the destructor does not do so again. Throws UsageError if there is no
+    // buffer to write back to, if the mirror has been written back, or if the buffer has gone.
     void write_back();
 
    private:
@@ -152,10 +153,10 @@ struct SealedBuffer {
     std::uint64_t id = 0;
     std::string name;
     std::size_t size = 0;      // bytes
-    std::uint64_t missed = 0;  // so many between the last one and this were not told: too many came
+    std::uint64_t missed = 0;  // buffers without an event since the last one: too many came
 };
 
-// Tells of every buffer that is sealed from when it was made on. One thread at a time.
+// Reports every buffer that is sealed after this object was made. One thread at a time.
 class SealedEvents {
    public:
     SealedEvents(SealedEvents&&) noexcept;
@@ -164,10 +165,10 @@ class SealedEvents {
     SealedEvents& operator=(SealedEvents const&) = delete;
     ~SealedEvents();
 
-    // For poll(): readable when next() has something to say, be it that the store has gone. It
-    // stays this object's.
+    // For poll(): readable when next() has something to return, or the store has gone. The
+    // descriptor belongs to this object.
     [[nodiscard]] int descriptor() const;
-    // The next one, if it comes within `timeout`. Throws OwnerGoneError when the store has gone.
+    // The next one, if it comes within `timeout`. Throws OwnerGoneError once the store has gone.
     [[nodiscard]] std::optional<SealedBuffer> next(
         std::chrono::nanoseconds timeout = std::chrono::nanoseconds(0));
 
@@ -180,8 +181,8 @@ class SealedEvents {
     std::unique_ptr<Source> source_;
 };
 
-// Gets every buffer that is sealed from when it was made on, in that order: each comes as get()
-// returns it, one message earlier. One thread at a time; what it returns is as any other Buffer.
+// Gets every buffer that is sealed after this object was made, in that order: like get(), but one
+// message earlier. One thread at a time; the buffers that it returns are ordinary ones.
 class SealedBuffers {
    public:
     SealedBuffers(SealedBuffers&&) noexcept;
@@ -190,18 +191,18 @@ class SealedBuffers {
     SealedBuffers& operator=(SealedBuffers const&) = delete;
     ~SealedBuffers();
 
-    // For poll(): readable when next() has something to say, or to do for those that were let go,
-    // and returns none. It stays this object's.
+    // For poll(): readable when next() has a buffer to return, or released buffers to attend to, in
+    // which case it returns none. The descriptor belongs to this object.
     [[nodiscard]] int descriptor() const;
-    // The next one, if it comes within `timeout`. Of another process's store those that come while
-    // next() is not called are held for it, as many as a connection may hold
-    // (ServeOptions::buffers_per_connection); of this process's none are. Throws
-    // OwnerGoneError when the store has gone, and what get() throws where the buffer's memory
-    // cannot be mapped: that one is lost, and counted.
+    // The next buffer, if one comes within `timeout`. With another process's store, buffers that
+    // come between calls are held for next(), as many as a connection may hold
+    // (ServeOptions::buffers_per_connection); with this process's store none are held. Throws
+    // OwnerGoneError once the store has gone, and what get() throws if the buffer's memory cannot
+    // be mapped: that buffer is lost, and counted.
     [[nodiscard]] std::optional<Buffer> next(
         std::chrono::nanoseconds timeout = std::chrono::nanoseconds(0));
-    // How many were passed over: removed before they could be got, not mapped, or too many came.
-    // next() counts them as it comes to them, those behind the last buffer, too.
+    // How many were passed over: removed before next() got them, not mappable, or too many at once.
+    // next() counts them when it reaches them, also those behind the last buffer.
     [[nodiscard]] std::uint64_t missed() const;
 
    private:

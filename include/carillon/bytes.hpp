@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages of which only the size is known, and that when the program runs: for other languages,
-// and for programs that forward what they do not look into. Ring, Mailbox, ChunkRing and Channel
-// have `Bytes` in the place of a type, and take and fill spans. On the wire they are what a message
-// type of that size is (docs/ipc.md).
+// Messages of which only the size is known, and that only at run time: for other languages, and for
+// programs that forward messages without looking into them. Ring, Mailbox, ChunkRing and Channel
+// take `Bytes` in place of a type, and then take and fill spans. On the wire such a message equals
+// a message type of that size (docs/ipc.md).
 #pragma once
 
 #include <algorithm>
@@ -32,20 +32,19 @@
 
 namespace carillon {
 
-// In the place of a message type: bytes, as many as the object is made for.
+// Stands in place of a message type: as many bytes as the object is made for.
 struct Bytes {};
 
-// A message type of which only this is known. Of another process's the size is compared, and the
-// name where both sides give one.
+// All that is known of such a message type. Between processes the sizes are compared, and the names
+// if both sides give one.
 struct BytesType {
-    std::uint32_t bytes = 0;  // 1 to 1024; of a mailbox 1 to 4096, beside a chunk 0 to 40
-    // As the program says it that has the type, with its namespace: "desk::Tick". The calls that
-    // take it throw UsageError for control characters and for bytes that are no UTF-8. Empty: not
-    // given.
+    std::uint32_t bytes = 0;  // 1 to 1024; 1 to 4096 for a mailbox, 0 to 40 beside a chunk
+    // The C++ name of the type with its namespace, "desk::Tick"; empty if not given. Calls that
+    // take it throw UsageError for control characters and for bytes that are no UTF-8.
     std::string name{};
 };
 
-// The bytes beside a chunk: as many as the ring was made for, and then 0.
+// The bytes beside a chunk: as many as the ring was made for, followed by zeros.
 using ChunkMeta = std::array<std::byte, 40>;
 
 namespace detail {
@@ -70,8 +69,8 @@ class MessageOf<Bytes> {
         BytesEnd<Consumer<MessageAt, MessageNear<DeviceNear>, DeviceFar, OneThread, FirstPages>>;
     using Described = BytesType;
 
-    // `what`: its name in errors. `device`: of an object of this process. Throws UsageError for
-    // bytes that are not from `least` to `most`.
+    // `what` is the name in errors. `device` is given for an object of this process. Throws
+    // UsageError unless `bytes` is from `least` to `most`.
     MessageOf(char const* what, std::size_t bytes, Device const* device = nullptr,
               std::size_t least = 1, std::size_t most = message_bytes)
         : what_(what),
@@ -94,9 +93,9 @@ class MessageOf<Bytes> {
         return {emulated(), view, MessageNear<DeviceNear>(DeviceNear(), shape_), DeviceFar()};
     }
 
-    // Throws UsageError for another size, and for bytes at a null pointer.
+    // Throws UsageError for another size and for a null pointer.
     void require_one(std::span<std::byte const> message) const;
-    // Throws UsageError unless they are a whole number of messages, and at a null pointer.
+    // Throws UsageError unless the bytes are a whole number of messages, and for a null pointer.
     void require(std::span<std::byte const> row) const;
 
     [[nodiscard]] MessageAt wire(std::span<std::byte const> message) const {
@@ -126,7 +125,7 @@ class MessageOf<Bytes> {
         }
         return sent;
     }
-    // Copies a message that was taken just now out of its slot.
+    // Copies a message that was just taken out of its slot.
     void put(MessageAt taken, std::span<std::byte> row, std::size_t index = 0) const {
         near().copy(taken, rest(row, index).data());
     }
@@ -139,7 +138,7 @@ class MessageOf<Bytes> {
         }
         return taken;
     }
-    // Takes a mailbox's newest value, if it is new.
+    // Takes a mailbox's latest value, if it is new.
     template <class Reader>
     [[nodiscard]] bool refresh(Reader& reader, std::span<std::byte> value) const {
         require_one(value);
@@ -169,13 +168,13 @@ class MessageOf<Bytes> {
     bool on_gpu_;
 };
 
-// The type of a message, as another process compares it. In C++ a type without members has a byte.
-// Throws UsageError for a name that has a control character or is no UTF-8.
+// The type of a message, as another process compares it. In C++ an empty type has one byte. Throws
+// UsageError for a name with a control character or bytes that are no UTF-8.
 [[nodiscard]] MessageType described(MessageOf<Bytes> const& message, BytesType const& type,
                                     std::uint32_t slot_lines);
 
-// The device's end of an object of bytes on the emulated device, for one thread that stands in for
-// a kernel's. Its calls throw UsageError for bytes of another size and at a null pointer.
+// The device's end of an object of bytes, on the emulated device, for one thread that stands in for
+// a kernel's. Its calls throw UsageError for another size and for a null pointer.
 template <class End>
 class BytesEnd {
    public:
@@ -183,12 +182,12 @@ class BytesEnd {
     BytesEnd(Message const& message, View const& view, Access const&... access)
         : message_(message), end_(view, access...) {}
 
-    // For a ring to the host: false at once where it is full.
+    // For a ring to the host: returns false at once if it is full.
     [[nodiscard]] bool try_push(std::span<std::byte const> message) {
         return in_call("DeviceEnd::try_push", this, mark_,
                        [&] { return end_.try_push(message_.wire(message)); });
     }
-    // For a ring to the device: false at once where nothing has come.
+    // For a ring to the device: returns false at once if it is empty.
     [[nodiscard]] bool try_pop(std::span<std::byte> message) {
         return in_call("DeviceEnd::try_pop", this, mark_, [&] {
             message_.require_one(message);
@@ -202,13 +201,13 @@ class BytesEnd {
     void set(std::span<std::byte const> value) {
         in_call("DeviceEnd::set", this, mark_, [&] { end_.set(message_.wire(value)); });
     }
-    // For a mailbox to the device: false where nothing is newer than the last one, and `value` is
-    // what it was.
+    // For a mailbox to the device: returns false and leaves `value` unchanged if no value is newer
+    // than the last one.
     [[nodiscard]] bool refresh(std::span<std::byte> value) {
         return in_call("DeviceEnd::refresh", this, mark_,
                        [&] { return message_.refresh(end_, value); });
     }
-    // For a chunk ring: the next chunk, or nothing at once. It may be read until release().
+    // For a chunk ring: the next chunk, or nothing at once. The chunk may be read until release().
     [[nodiscard]] std::optional<ChunkView<ChunkMeta>> try_take() {
         return in_call("DeviceEnd::try_take", this, mark_, [&] {
             ChunkView<ChunkMeta> chunk;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything a program needs that commands a running kernel. Its unit tests may need testing.hpp,
-// too.
+// Everything that a program needs to command a running kernel. Its unit tests may also need
+// testing.hpp.
 #pragma once
 
 #include "carillon/arena.hpp"            // IWYU pragma: export

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory of the rings of channels; detail/protocol/channel_view.hpp says what lies where in it.
+// The memory of channels' rings. detail/protocol/channel_view.hpp has its layout.
 #pragma once
 
 #include <atomic>
@@ -21,28 +21,28 @@ using detail::ChannelTable;
 using detail::Sequence;
 using detail::ServedBy;
 namespace detail {
-// Makes all channels of a table empty, at the host's addresses.
+// Makes all channels of a table empty. The table has the host's addresses.
 void format_channels(ChannelTable const& at);
 }  // namespace detail
 
-// Whether other processes may have descriptors of it, and map it.
+// Whether other processes may get descriptors of the memory and map it.
 enum class ChannelSharing : std::uint8_t {
     none,
     exported,            // device memory, and host memory that has a descriptor
-    exported_from_host,  // all of it is host memory: for whoever cannot map the device's
+    exported_from_host,  // all of it is host memory: for processes that cannot map the device's
 };
 
 // Neither copied nor moved: channels refer to it.
 class ChannelMemory {
    public:
-    // Memory for `channels` channels of `capacity` slots each way, for messages of one line
-    // (48 bytes) at most, with both rings empty and the first message numbered `first` (tests place
-    // it before a wrap). Throws UsageError and what Device::allocate throws.
+    // Memory for `channels` channels of `capacity` slots each way, for messages of at most one line
+    // (48 bytes). All rings are empty, and the first message has number `first` (tests place it
+    // before a wrap). Throws UsageError and what Device::allocate throws.
     ChannelMemory(Device const& device, unsigned channels, std::uint32_t capacity,
                   Sequence first = 1)
         : ChannelMemory(device, channels, ChannelShape{capacity}, first) {}
-    // The same for larger ones: ChannelShape::of<Request, Reply>(capacity). Request slots lie in
-    // pairs of pages, of which a block chooses the near ones, where one block serves them.
+    // For larger messages: pass ChannelShape::of<Request, Reply>(capacity). If one block serves the
+    // channels, request slots lie in pairs of pages, of which the block chooses the near ones.
     ChannelMemory(Device const& device, unsigned channels, ChannelShape const& shape,
                   Sequence first = 1, ChannelSharing sharing = ChannelSharing::none,
                   ServedBy served_by = ServedBy::one_block);
@@ -50,13 +50,13 @@ class ChannelMemory {
     ChannelMemory(ChannelMemory const&) = delete;
     ChannelMemory& operator=(ChannelMemory const&) = delete;
 
-    // Makes all rings empty again; with another number for the first message. No kernel may be
-    // using them. Throws UsageError for the number, and where a PersistentKernel does.
+    // Makes all rings empty again; with another number for the first message. No kernel may use
+    // them. Throws UsageError for the number, and if a PersistentKernel uses them.
     void reset();
     void reset(Sequence first);
-    // Lays channel i at locations[i], and the channels beyond those in what is left, for ends that
-    // are made from now on; the rings are made empty. Throws UsageError for a part that is not
-    // there or is given twice, and where a PersistentKernel uses them.
+    // Places channel i at locations[i], and the remaining channels in the space left, for ends made
+    // from now on; the rings are made empty. Throws UsageError for a part that does not exist or is
+    // given twice, and if a PersistentKernel uses the memory.
     void arrange(std::span<ChannelLocation const> locations);
 
     [[nodiscard]] unsigned channels() const { return channels_; }             // how many
@@ -64,20 +64,20 @@ class ChannelMemory {
     [[nodiscard]] ChannelShape const& shape() const { return shape_; }
     [[nodiscard]] ChannelSharing sharing() const { return sharing_; }
     [[nodiscard]] ServedBy served_by() const { return served_by_; }
-    // Where everything lies, at the host's addresses, and at the device's: pass that to a kernel.
+    // The layout at the host's addresses, and at the device's: pass the latter to a kernel.
     [[nodiscard]] ChannelTable host_view() const;
     [[nodiscard]] ChannelTable device_view() const;
-    // The two blocks of memory, for whoever wants to put something of their own there.
+    // The two blocks of memory, for a caller that wants to put data of its own there.
     [[nodiscard]] Memory const& device_memory() const { return in_device_memory_; }
     [[nodiscard]] Memory const& host_memory() const { return in_host_memory_; }
-    // What has gone through a channel that is there, since reset(); from any thread.
+    // Counts for one existing channel since reset(); from any thread.
     [[nodiscard]] ChannelCounters counters(unsigned index) const;
 
-    // For one PersistentKernel at a time: `memory`, with rings that are made empty, until all
-    // copies of the result have gone. Throws UsageError.
+    // Gives `memory` to one PersistentKernel at a time, until all copies of the result have gone.
+    // The rings are made empty. Throws UsageError.
     [[nodiscard]] static std::shared_ptr<ChannelMemory> taken_by_kernel(
         std::shared_ptr<ChannelMemory> memory);
-    // Throws UsageError where a PersistentKernel has it.
+    // Throws UsageError if a PersistentKernel uses the memory.
     void require_no_kernel() const;
 
    private:

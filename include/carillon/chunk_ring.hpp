@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A ring of large buffers in device memory that the CPU fills in place and a kernel reads: for
-// streams, as a radio telescope's, whose data do not fit into lines.
+// A ring of large buffers in device memory that the CPU fills in place and a kernel reads. It is
+// for streams, such as a radio telescope's, whose data do not fit into lines.
 #pragma once
 
 #include <chrono>
@@ -43,13 +43,13 @@ struct ChunkRingOptions {
     ForTests for_tests{};
 };
 
-// The device's end for one thread. Trivially copyable: pass it to a kernel by value, once.
+// The device's end for one thread. It is trivially copyable: pass it to a kernel by value, once.
 template <class Meta>
 using DeviceChunkReader = detail::ChunkConsumer<Meta, detail::DeviceNear, detail::DeviceFar>;
 
 namespace detail {
 
-// The bytes or the type beside a chunk, as a chunk ring has to know it.
+// The metadata beside a chunk, a type or bytes, for a chunk ring.
 template <class Meta>
 struct MetaOf : MessageOf<Meta> {
     using DeviceTakes = DeviceChunkReader<Meta>;
@@ -65,11 +65,11 @@ struct MetaOf : MessageOf<Meta> {
 template <class Meta>
 class ChunkRing;
 
-// A claimed chunk, without the type of what goes beside it.
+// A claimed chunk, without the type of the metadata beside it.
 class ClaimedChunk {
    public:
     ClaimedChunk(ClaimedChunk&&) noexcept = default;
-    // What it had is given up.
+    // Gives up the chunk that this object had.
     ClaimedChunk& operator=(ClaimedChunk&& other) noexcept {
         if (this != &other) {
             give_up();
@@ -82,22 +82,22 @@ class ClaimedChunk {
     ClaimedChunk& operator=(ClaimedChunk const&) = delete;
     ~ClaimedChunk() { give_up(); }
 
-    // The CPU's view of the chunk, to be written in place: it is write-combining as a rule, so
-    // write whole lines, in order, and do not read.
+    // The CPU's view of the chunk, to be written in place. It is usually write-combining: write
+    // whole lines, in order, and do not read.
     [[nodiscard]] std::span<std::byte> bytes() const;
-    // Copies to byte `offset` on by streaming stores. Throws UsageError for what does not fit and
-    // for a null pointer.
+    // Copies to byte `offset` on by streaming stores. Throws UsageError for bytes that do not fit
+    // and for a null pointer.
     void fill(std::size_t offset, std::span<std::byte const> from) const;
-    // What the calling thread wrote leaves it: for a thread that fills a chunk, or a part of it,
+    // Makes the calling thread's writes leave it: for a thread that fills a chunk, or a part of it,
     // which another thread will commit.
     void flush() const;
-    // Its number, from 1 on in the order of claims.
+    // The chunk's number, from 1 on in the order of claims.
     [[nodiscard]] Sequence sequence() const { return sequence_; }
 
    protected:
     ClaimedChunk(std::shared_ptr<detail::ChunkRingState> state, Sequence sequence) noexcept
         : state_(std::move(state)), sequence_(sequence) {}
-    // Checks that so many bytes of the chunk can be committed.
+    // Checks that `used` bytes of the chunk can be committed.
     [[nodiscard]] detail::ChunkProducer<HostMapped, detail::HostCached> const& require_commit(
         std::size_t used) const;
     [[nodiscard]] std::shared_ptr<detail::ChunkRingState> let_go() noexcept {
@@ -112,20 +112,19 @@ class ClaimedChunk {
     Sequence sequence_;
 };
 
-// A chunk that the CPU has claimed and fills. Move-only; it may go to another thread, and chunks
-// may be committed in any order, from several threads at once. One that is destroyed without
-// commit() is given up: the kernel does not see it, and waits for nothing. It keeps the ring's
-// memory alive.
+// A chunk that the CPU has claimed and fills. Move-only; it may go to another thread. Several
+// threads may commit chunks at once and in any order. Destroying a chunk without commit() gives it
+// up: the kernel neither sees it nor waits for it. A chunk keeps the ring's memory alive.
 template <class Meta>
 class Chunk : public ClaimedChunk {
     using Beside = detail::MetaOf<Meta>;
 
    public:
-    // Hands the chunk's first `used` bytes to the kernel, and the chunk is no more. Throws
-    // UsageError when it does not have so many (it can be committed still) or is no more already;
-    // OwnerGoneError and StoppedError as try_claim(): nobody has the chunk then;
-    // VulkanError (non-coherent memory only): it can be committed still, unless only its line is
-    // left to be flushed. Then it is no more, and the line leaves with the next flush.
+    // Hands the chunk's first `used` bytes to the kernel; this object then has no chunk. Throws
+    // UsageError if the chunk has fewer bytes (it can still be committed) or has gone already;
+    // OwnerGoneError and StoppedError, see try_claim(): then nobody has the chunk; VulkanError
+    // (non-coherent memory only): it can still be committed, unless only its line is left to be
+    // flushed. In that case it has gone, and the line leaves with the next flush.
     void commit(std::size_t used, typename Beside::Given meta = Beside::none()) {
         detail::in_call("Chunk::commit", [&] {
             auto const& producer = require_commit(used);
@@ -142,27 +141,27 @@ class Chunk : public ClaimedChunk {
     [[no_unique_address]] Beside beside_;
 };
 
-// The device's end for all threads of a block, which all call every member function. Pass it to a
-// kernel by value, once; on the emulated device one thread is the block.
+// The device's end for all threads of a block; all of them call every member function. Pass it to a
+// kernel by value, once. On the emulated device one thread is the block.
 template <class Meta>
 class BlockChunkReader {
    public:
     // ChunkRing::block_handle makes it.
     CARILLON_HD explicit BlockChunkReader(ChunkRingView const& view) : reader_(view) {}
 
-    // As ChunkConsumer::try_take, the same to every thread: each may read the chunk.
+    // See ChunkConsumer::try_take. All threads get the same result, and each may read the chunk.
     [[nodiscard]] CARILLON_HD bool try_take(ChunkView<Meta>& chunk) {
         auto& taken = block::shared<detail::TakenChunk, BlockChunkReader>();
         if (block::thread_rank() == 0) taken.sequence = reader_.try_take(taken.line);
         block::sync({"carillon/chunk_ring.hpp", __LINE__});
         Sequence const sequence = taken.sequence;
         if (sequence != 0) chunk = reader_.view(sequence, taken.line);
-        // The next one is not put in its place before all have seen it.
+        // All threads must have read `taken` before the next chunk overwrites it.
         block::sync({"carillon/chunk_ring.hpp", __LINE__});
         return sequence != 0;
     }
 
-    // As ChunkConsumer::release, once every thread has called it; what it returns is not told.
+    // Calls ChunkConsumer::release once every thread has called this. Its result is dropped.
     CARILLON_HD void release(Sequence sequence) {
         block::sync({"carillon/chunk_ring.hpp", __LINE__});
         if (block::thread_rank() == 0) (void)reader_.release(sequence);
@@ -172,7 +171,7 @@ class BlockChunkReader {
     DeviceChunkReader<Meta> reader_;
 };
 
-// `Meta` is trivially copyable and at most 40 bytes, or it is Bytes, 0 to 40 of them, which
+// `Meta` is trivially copyable and has at most 40 bytes, or it is Bytes: 0 to 40 bytes, which
 // commit() takes as a span. One thread at a time claims.
 template <class Meta = NoMeta>
 class ChunkRing {
@@ -181,8 +180,8 @@ class ChunkRing {
     static constexpr bool by_bytes = detail::IsBytes<Meta>;
 
    public:
-    using DeviceEnd = typename Beside::DeviceTakes;  // what device_handle() gives
-    using BlockEnd = BlockChunkReader<Meta>;         // what block_handle() gives
+    using DeviceEnd = typename Beside::DeviceTakes;  // the type of device_handle()
+    using BlockEnd = BlockChunkReader<Meta>;         // the type of block_handle()
 
     // Throws UsageError for the options, and what Device::allocate throws.
     explicit ChunkRing(Device const& device,
@@ -191,7 +190,7 @@ class ChunkRing {
     // The chunks are a piece of `arena`, which they keep alive.
     explicit ChunkRing(Arena const& arena, ChunkRingOptions const& options = {}) requires(!by_bytes)
         : state_(std::make_shared<detail::ChunkRingState>(arena.device(), options, &arena)) {}
-    // With `bytes` bytes beside each chunk. Throws UsageError for that number, too.
+    // With `bytes` bytes beside each chunk. Throws UsageError also for that number.
     ChunkRing(Device const& device, std::size_t bytes,
               ChunkRingOptions const& options = {}) requires by_bytes
         try : state_(std::make_shared<detail::ChunkRingState>(device, options, nullptr)),
@@ -204,10 +203,10 @@ class ChunkRing {
     ChunkRing& operator=(ChunkRing const&) = default;
     ~ChunkRing() = default;
 
-    // The device's end, for a kernel: for one thread of it, or for all threads of a block. Either
-    // throws UsageError when one of the two was taken, and for a ring of another process
-    // (Connection::chunk_ring). That of bytes is for a thread that stands in for a kernel, as
-    // Ring's.
+    // The device's end, for one thread of a kernel or for all threads of a block. Either call
+    // throws UsageError if one of the two was taken, and for a ring of another process
+    // (Connection::chunk_ring). With Bytes the end is for a thread that stands in for a kernel, see
+    // Ring.
     [[nodiscard]] DeviceEnd device_handle(
         CodeLocation const& where = CodeLocation::current()) const {
         return detail::in_call("ChunkRing::device_handle", [&] {
@@ -222,8 +221,8 @@ class ChunkRing {
         return BlockEnd(state_->device_view());
     }
 
-    // The next chunk, or nothing when the kernel has not released one. Several can be had at once.
-    // Where another process has lent the ring throws OwnerGoneError if that one has ended, and
+    // The next chunk, or nothing if the kernel has not released one. A program can hold several at
+    // once. For a ring of another process throws OwnerGoneError if that process has ended, and
     // StoppedError if it has destroyed the ring.
     [[nodiscard]] std::optional<Chunk<Meta>> try_claim() {
         return detail::in_call("ChunkRing::try_claim", state_.get(), state_->mark(), [&] {
@@ -232,14 +231,14 @@ class ChunkRing {
                                  : std::nullopt;
         });
     }
-    // The next chunk. Throws TimeoutError, and as try_claim().
+    // The next chunk. Throws TimeoutError, and what try_claim() throws.
     [[nodiscard]] Chunk<Meta> claim(std::chrono::nanoseconds timeout) {
         return detail::in_call("ChunkRing::claim", state_.get(), state_->mark(), [&] {
             return Chunk<Meta>(state_, state_->claim(timeout), beside_);
         });
     }
 
-    // How many chunks there are, and how many bytes each has, as asked for.
+    // The number of chunks, and the bytes of each as asked for.
     [[nodiscard]] std::uint32_t chunks() const { return state_->chunks(); }
     [[nodiscard]] std::size_t chunk_bytes() const { return state_->chunk_bytes(); }
     [[nodiscard]] std::size_t meta_bytes() const requires by_bytes { return beside_.bytes(); }
@@ -248,7 +247,7 @@ class ChunkRing {
     static_assert(by_bytes || std::is_trivially_copyable_v<DeviceEnd>);
     static_assert(std::is_trivially_copyable_v<BlockEnd>);
 
-    // Of a ring that another process lends.
+    // For a ring that another process lends.
     friend class Connection;
     ChunkRing(Beside const& beside, std::shared_ptr<detail::ChunkRingState> state)
         : state_(std::move(state)), beside_(beside) {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several types of command over one channel, or one pool. A request says by its opcode which
-// command it is; a reply says whether it is one, or what went wrong instead.
+// Several types of command over one channel or one pool. A request's opcode names the command. A
+// reply's status says whether the command was answered, or why it was not.
 //
 //   request   | opcode | command, up to 1020 bytes   |
 //   reply     | status | reply, or the refusal's code |
@@ -18,8 +18,7 @@
 
 namespace carillon {
 
-// The largest command, and the largest reply to one, in bytes: what a message has beside the
-// number.
+// The largest command, and the largest reply to one, in bytes: a message less its opcode or status.
 inline constexpr std::size_t command_bytes = detail::message_bytes - sizeof(std::uint32_t);
 
 // The reply to a command whose handler returns nothing.
@@ -27,12 +26,12 @@ struct Done {
     bool operator==(Done const&) const = default;
 };
 
-// What a handler says instead of a reply; what the code means is the user's.
+// A handler's answer instead of a reply; the user defines the code's meaning.
 struct Refusal {
     std::uint32_t code;
 };
 
-// What a handler returns that may refuse: a reply, or a Refusal.
+// The result of a handler that may refuse: a reply or a Refusal.
 template <class Reply = Done>
 class Outcome {
    public:
@@ -41,9 +40,8 @@ class Outcome {
     // NOLINTNEXTLINE(google-explicit-constructor): `return Refusal{code};`
     CARILLON_HD Outcome(Refusal refusal) : refusal_(refusal), refused_(true) {}
 
-    // Which of the two it is.
+    // Whether this is a refusal: then only refusal() may be called, and else only reply().
     [[nodiscard]] CARILLON_HD bool refused() const { return refused_; }
-    // Of one that refused() there is no reply, and of another no refusal.
     [[nodiscard]] CARILLON_HD Reply const& reply() const { return reply_; }
     [[nodiscard]] CARILLON_HD Refusal refusal() const { return refusal_; }
 
@@ -55,7 +53,7 @@ class Outcome {
     bool refused_;
 };
 
-// What a reply to a command is.
+// The status of a reply to a command.
 enum class ReplyStatus : std::uint32_t {
     answered,
     refused,          // the first word is the code
@@ -63,7 +61,7 @@ enum class ReplyStatus : std::uint32_t {
 };
 
 // The commands that a kernel knows. A command's opcode is its `static constexpr std::uint32_t
-// opcode`, or else its place in the list.
+// opcode`, or by default its position in the list.
 template <class... Command>
 class Commands {
     static_assert(sizeof...(Command) > 0, "carillon: a table of commands names one at least");
@@ -73,14 +71,14 @@ class Commands {
                   "carillon: a command must be at most 1020 bytes: it travels beside its opcode");
 
    public:
-    // What travels: an opcode, and room for the largest command.
+    // The wire format: an opcode, and room for the largest command.
     using Request = detail::Packet<detail::largest({sizeof(Command)...})>;
 
     // Whether the table names the type.
     template <class C>
     static constexpr bool has = (std::is_same_v<C, Command> || ...);
 
-    // The number by which a request says that it is a C; that the table names C is checked.
+    // The opcode of C. The table must name C.
     template <class C>
     [[nodiscard]] CARILLON_HD static constexpr std::uint32_t opcode() {
         static_assert(has<C>, "carillon: the table of commands does not name this type");
@@ -90,7 +88,7 @@ class Commands {
         return opcodes.value[index];
     }
 
-    // A command as it travels.
+    // Packs a command for the wire.
     template <class C>
     [[nodiscard]] CARILLON_HD static Request pack(C const& command) {
         return detail::make_packet<Request>(opcode<C>(), command);
@@ -108,7 +106,7 @@ class Commands {
 
 namespace detail {
 
-// A handler's result as a reply: void is Done, an Outcome its value.
+// The reply type for a handler's result: Done for void, the value for an Outcome.
 template <class Result>
 struct ReplyFrom {
     using Type = Result;
@@ -124,7 +122,7 @@ struct ReplyFrom<Outcome<Reply>> {
 
 }  // namespace detail
 
-// What `Handler` replies to `Command`.
+// The reply of `Handler` to `Command`.
 template <class Handler, class Command>
 using ReplyTo = typename detail::ReplyFrom<detail::ResultOf<Handler, Command>>::Type;
 

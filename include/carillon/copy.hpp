@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies by the CPU between its own memory and mapped device memory, of any alignment and length.
 //
-// Towards the device they are fast: whole lines by streaming stores; of many bytes DeviceWriter,
-// which has the device fetch them, is faster. From the device they are not: the CPU waits for each
-// line it loads across the bus; DeviceReader lets the device send it.
+// Towards the device the copies are fast: whole lines by streaming stores. For many bytes
+// DeviceWriter is faster, which has the device fetch them. From the device they are slow: the CPU
+// waits for each line that it loads across the bus. DeviceReader lets the device send the bytes.
 #pragma once
 
 #include <cstddef>
@@ -15,18 +15,17 @@
 namespace carillon {
 
 // Copies `from` to byte `offset` on of `to`. When it returns the bytes are *posted*: on their way,
-// in no order, held back by nothing on this side. They are *visible* to whoever takes a message
-// that was published after the copy with OutOfLine::written: there is no need to wait.
-// `kind` is for tests and measurements. Throws UsageError for a range outside the memory and for a
-// null pointer, UnsupportedError for a kind that this CPU lacks, VulkanError (non-coherent memory
-// only).
+// in no order, held back by nothing on this side. They are *visible* to the reader of a message
+// that was published after the copy with OutOfLine::written: there is no need to wait. `kind` is
+// for tests and measurements. Throws UsageError for a range outside the memory and for a null
+// pointer, UnsupportedError for a kind that this CPU lacks, VulkanError (non-coherent memory only).
 void copy_to_device(Memory const& to, std::size_t offset, std::span<std::byte const> from);
 void copy_to_device(Memory const& to, std::size_t offset, std::span<std::byte const> from,
                     StoreKind kind);
 
-// Copies from byte `offset` on of `from`, by streaming loads, a line at a time. What this thread
-// has written there before is read back. Throws UsageError for a range outside the memory and for a
-// null pointer, VulkanError (non-coherent memory only).
+// Copies from byte `offset` on of `from`, by streaming loads, a line at a time. It sees this
+// thread's earlier writes there. Throws UsageError for a range outside the memory and for a null
+// pointer, VulkanError (non-coherent memory only).
 void copy_from_device(std::span<std::byte> to, Memory const& from, std::size_t offset);
 
 }  // namespace carillon

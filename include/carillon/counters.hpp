@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What has gone through a channel so far: for watching (docs/ipc.md).
+// Counts of a channel's messages so far, for monitoring (docs/ipc.md).
 #pragma once
 
 #include <chrono>
@@ -9,26 +9,26 @@
 
 namespace carillon {
 
-// Of one channel, since it was made or lent. What its client counts itself, all but `answered`, is
-// as true as that client: of another process's to be shown, never to be relied on. Numbers are of
-// about one moment; where nothing is under way they are exact.
+// Counts of one channel, since it was made or lent. Its client keeps all of them but `answered`:
+// show those of another process, but never rely on them. The numbers are of about one moment; they
+// are exact if no request is outstanding.
 struct ChannelCounters {
     std::uint64_t submitted = 0;  // requests sent
     std::uint64_t answered = 0;   // requests whose reply the kernel has written
-    std::uint64_t taken = 0;      // replies that have left the reply ring
+    std::uint64_t taken = 0;      // replies that were taken out of the reply ring
     // Requests whose reply nobody gets: given up (Client::abandon, and calls that timed out), or
-    // under way when a client of another process went. A reply that has left the ring and that
-    // nobody asks its Client for is not among them: it is kept for whoever will.
+    // outstanding when a client of another process went. A reply that was taken out of the ring but
+    // not yet asked for is not among them: its Client keeps it.
     std::uint64_t dropped = 0;
-    std::uint64_t stalls = 0;  // requests, or rows of them, that met a full ring
-    std::uint32_t depth = 0;   // under way now: sent, and the reply still in the ring
+    std::uint64_t stalls = 0;  // requests, or rows of requests, that met a full ring
+    std::uint32_t depth = 0;   // outstanding now: sent, and the reply still in the ring
 };
 
-// The heartbeats of a block: a block that looks for work, or serves in short steps, beats about
-// every millisecond; one that is at a long request does not.
+// The heartbeats of a block. A block that looks for work, or serves in short steps, beats about
+// every millisecond; a block that serves a long request does not beat.
 struct BlockBeats {
-    std::uint64_t seen = 0;  // by the process that owns the kernel, which looks every 25 ms
-    std::chrono::nanoseconds age{0};  // for how long it has seen no other
+    std::uint64_t seen = 0;           // counted by the kernel's process, which looks every 25 ms
+    std::chrono::nanoseconds age{0};  // time since the count last changed
 };
 
 }  // namespace carillon

@@ -28,9 +28,9 @@ class Backend;
 struct DeviceAccess;
 }  // namespace detail
 
-// Where Device::allocate takes memory from.
+// The kind of memory that Device::allocate takes.
 enum class DeviceMemory : std::uint8_t {
-    automatic,  // mapped; host where that cannot be had, and DeviceInfo::why_host_memory says why
+    automatic,  // mapped; host if that is not available (see DeviceInfo::why_host_memory)
     mapped,     // GPU memory that is mapped into the CPU
     host,       // page-locked host memory, which the GPU polls across the bus
 };
@@ -39,23 +39,23 @@ struct DeviceOptions {
     DeviceMemory memory = DeviceMemory::automatic;
     // Refuse device memory that needs flush and invalidate (UnsupportedError).
     bool require_coherent = false;
-    // Treat device memory as non-coherent even where it is coherent: every publish is flushed
-    // through the driver. For tests, and for memory that is suspected to lie.
+    // Treat device memory as non-coherent even if it is coherent: every publish is flushed through
+    // the driver. For tests, and for memory that may report its coherence wrongly.
     bool force_non_coherent = false;
     // Treat the device as one that does not keep the order of the CPU's writes: before a message
     // that refers to data, the CPU reads device memory back (DeviceInfo::data_order). For tests.
     bool force_read_back = false;
-    // Bytes of stack that each thread of a GPU has from the opening on: CUDA gives them more only
-    // while no kernel runs. It takes so many bytes for each thread that can be resident
-    // (8 KiB are 2.2 GB on an H100). None: CARILLON_STACK_BYTES in the environment, or else what
-    // the largest kernel of the program uses. More where CUDA has given them more, or where the
-    // first kernel itself uses more.
+    // Bytes of stack for each thread of a GPU, set when it is opened: CUDA enlarges stacks only
+    // while no kernel runs. CUDA takes that memory for each thread that can be resident (8 KiB are
+    // 2.2 GB on an H100). The default is CARILLON_STACK_BYTES of the environment, or else what the
+    // largest kernel of the program uses. Stacks are larger if CUDA was told so already, or if the
+    // first kernel itself needs more.
     std::optional<std::size_t> stack_bytes = std::nullopt;
 };
 
-// A GPU, or the emulated device: CPU threads that run the same handlers over the same rings.
-// A handle: copies share the device. What the drivers have opened for a GPU, the CUDA context among
-// it, stays until the process ends: drivers give out when that is done again and again.
+// A GPU, or the emulated device: CPU threads that run the same handlers over the same rings. It is
+// a handle: copies share the device. The drivers' state for a GPU, including the CUDA context,
+// stays until the process ends: drivers run out of resources if it is opened again and again.
 class CARILLON_LAYOUT Device {
    public:
     Device(Device const&) = default;  // and moves: none is ever without a device
@@ -79,67 +79,66 @@ class CARILLON_LAYOUT Device {
     // cannot be opened is listed with the reason as its name.
     [[nodiscard]] static std::vector<DeviceInfo> list();
 
-    // What open() takes, in words, for help and errors; and whether it takes `selector` for a
-    // GPU's, "best" among them.
+    // The selectors that open() takes, in words, for help and errors; and whether open() takes
+    // `selector` for a GPU's, including "best".
     [[nodiscard]] static std::string selectors();
     [[nodiscard]] static bool names_gpu(NameArgument selector);
 
-    // What it is and how it is used: for reports, and for people.
+    // A description of the device and of how it is used, for reports and for people.
     [[nodiscard]] DeviceInfo const& info() const;
-    // Whether it only stands in for a GPU, so that its figures say nothing about one. What it does
-    // otherwise than a GPU is in traits().
+    // Whether it only stands in for a GPU, so that its figures say nothing about one. traits() has
+    // the other differences.
     [[nodiscard]] bool emulated() const { return info().emulated; }
     [[nodiscard]] DeviceTraits const& traits() const;
-    // What the stack of a GPU's threads takes; zeros for another device. Loads the kernels of the
-    // program unless a kernel lives there: `needed` is 0 then. Throws CudaError.
+    // The stack memory of a GPU's threads; zeros for another device. Loads the kernels of the
+    // program unless a kernel lives there; in that case `needed` is 0. Throws CudaError.
     [[nodiscard]] StackUse stack() const;
-    // Whether `blocks` blocks and a thread of the host are more than the processors that they
-    // share.
+    // Whether `blocks` blocks and one host thread outnumber the processors that they share.
     [[nodiscard]] bool oversubscribed(unsigned blocks) const;
 
-    // Device memory, mapped into the CPU (or what DeviceOptions::memory made of it). `size` in
-    // bytes, over 0. Throws UsageError, OutOfMemoryError with the heap's size and budget,
+    // Device memory, mapped into the CPU (or the kind that DeviceOptions::memory chose). `size` is
+    // in bytes, over 0. Throws UsageError, OutOfMemoryError with the heap's size and budget,
     // VulkanError, CudaError.
     [[nodiscard]] Memory allocate(std::size_t size) const;
-    // Page-locked host memory that the device addresses. Throws the same.
+    // Page-locked host memory that the device addresses. Throws what allocate() throws.
     [[nodiscard]] Memory allocate_host(std::size_t size) const;
-    // The same in shared memory of a size that nobody can change, for processes without CUDA:
-    // whoever gets a descriptor of Memory::export_fd maps it. Registered as memory of the caller's
-    // own is, so best before kernels start too. Throws the same, SystemError.
+    // Page-locked shared memory of a fixed size, for processes without CUDA, which map it by a
+    // descriptor of Memory::export_fd. It is registered like the caller's own memory, so it is best
+    // allocated before kernels start. Throws what allocate() throws, SystemError.
     [[nodiscard]] Memory allocate_shared_host(std::size_t size) const;
-    // Memory of the caller's own, of any alignment, page-locked and at an address of the device's:
-    // a Memory like those of allocate_host, with what lies there. For memory that is used again and
-    // again (DeviceWriter): registering it makes the driver lock every page. Best before kernels
-    // start (docs/hazards.md).
+    // Page-locks the caller's memory, of any alignment, and gives it an address on the device: a
+    // Memory like those of allocate_host, with the bytes already there. Use it for memory that is
+    // used again and again (DeviceWriter): the driver has to lock every page. It is best done
+    // before kernels start (docs/hazards.md).
     //
-    // `bytes` stay where they are until they are unregistered: when the Memory goes, or later if a
-    // kernel lives on the device then (Memory). `owner` is kept until then: whatever owns the
-    // bytes, or tells by its end that they may be freed. Throws UsageError for no bytes, for a null
-    // pointer, and where some of the bytes are registered already, or still, with whichever device;
-    // OutOfMemoryError, CudaError.
+    // `bytes` must stay in place until they are unregistered: when the Memory goes, or later if a
+    // kernel lives on the device then (Memory). `owner` is kept until then; it can own the bytes,
+    // or tell by its end that they may be freed. Throws UsageError for no bytes, for a null
+    // pointer, and if some of the bytes are still registered with any device; OutOfMemoryError,
+    // CudaError.
     [[nodiscard]] Memory register_host(std::span<std::byte> bytes,
                                        std::shared_ptr<void const> owner = {}) const;
 
-    // GPU memory that the program has got from CUDA itself (cudaMalloc, cuMemAlloc), mapped into
-    // the CPU: `size` bytes from an address on that is a multiple of 64 KiB. What lies there stays.
-    // It is freed by whoever got it, once the Memory has gone. Works where the driver lets its
-    // dma-bufs be mapped, or gdrcopy's kernel module is loaded; what allocate() gives is mapped
-    // everywhere. Throws UsageError for no address of this device's, UnsupportedError with the
-    // reasons where there is no way to map it, CudaError.
+    // Maps GPU memory that the program got from CUDA itself (cudaMalloc, cuMemAlloc) into the CPU:
+    // `size` bytes from an address that is a multiple of 64 KiB. The bytes there stay. The program
+    // frees the memory after the Memory has gone. This works if the driver lets its dma-bufs be
+    // mapped, or with gdrcopy's kernel module; memory of allocate() is mapped everywhere. Throws
+    // UsageError for an address that is not of this device, UnsupportedError with the reasons if
+    // there is no way to map it, CudaError.
     [[nodiscard]] Memory map(void* device_address, std::size_t size) const;
 
-    // How the CPU stores into this device's memory.
+    // The instructions by which the CPU stores into this device's memory.
     [[nodiscard]] HostStores stores() const;
-    // Chooses another way, for tests and measurements, for rings that are made from now on.
-    // Throws UnsupportedError when this CPU lacks the instruction.
+    // Chooses other instructions for rings that are made from now on. For tests and measurements.
+    // Throws UnsupportedError if this CPU lacks the instruction.
     void set_stores(HostStores stores) const;
-    // The CPU's access policy for `memory`, which allocate() of this device gave; with stores of
-    // the caller's choice, for tests and measurements, in the second form. Throws UsageError for no
-    // memory and for that of another device, UnsupportedError as set_stores.
+    // The CPU's access policy for `memory`, which allocate() of this device gave. The second form
+    // chooses the stores, for tests and measurements. Throws UsageError for no memory and for
+    // memory of another device, UnsupportedError, see set_stores.
     [[nodiscard]] HostMapped access(Memory const& memory) const { return access(memory, stores()); }
     [[nodiscard]] HostMapped access(Memory const& memory, HostStores stores) const;
 
-    // Whether the memory is of this device, however often that was opened.
+    // Whether the memory is of this device, whichever Device object allocated it.
     [[nodiscard]] bool owns(Memory const& memory) const;
 
    private:

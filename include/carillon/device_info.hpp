@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a device is and how it will be used: everything that is worth printing beside a figure; and
-// its traits, by which code that uses it differs.
+// A description of a device and of how it is used: everything worth printing beside a figure.
 #pragma once
 
 #include <algorithm>
@@ -28,22 +27,22 @@ struct HeapInfo {
     bool host_visible = false;  // some memory type of this heap can be mapped: through the BAR
 };
 
-// What goes between data that the CPU writes to device memory and the message that names them.
+// The step between the CPU's data in device memory and the message that names them.
 enum class DataOrder : std::uint8_t {
-    fence,      // a store fence: the device sees the CPU's writes in the order they were made
+    fence,      // a store fence: the device sees the CPU's writes in order
     read_back,  // a fence and a load of device memory, one bus round trip: it may not
 };
 
 [[nodiscard]] std::string_view to_string(DataOrder order);  // "fence" or "read-back"
 
-// Where a device's memory comes from.
+// The source of a device's memory.
 enum class MemorySource : std::uint8_t {
-    unknown,  // of a device that could not be opened
-    vulkan,   // Vulkan's device-local and mappable memory; of the emulated device, its CPU driver's
-    dma_buf,  // CUDA's, mapped through its dma-buf
-    gdrcopy,  // CUDA's, mapped by gdrcopy
+    unknown,  // a device that could not be opened
+    vulkan,   // Vulkan's device-local mappable memory; its CPU driver's for the emulated device
+    dma_buf,  // CUDA memory, mapped through its dma-buf
+    gdrcopy,  // CUDA memory, mapped by gdrcopy
     host,     // page-locked host memory
-    memfd,    // the emulated device's: shared memory
+    memfd,    // shared memory, for the emulated device
 };
 
 // "vulkan", "dma-buf", "gdrcopy", "host" or "memfd"; empty for unknown.
@@ -59,8 +58,8 @@ struct DeviceInfo {
     // Why a GPU's rings are in page-locked host memory; empty otherwise.
     std::string why_host_memory;
     MemorySource memory_source = MemorySource::unknown;
-    bool coherent = true;       // false: flush and invalidate are needed and made
-    std::size_t atom_size = 1;  // bytes; ranges of flush and invalidate are widened to it
+    bool coherent = true;       // false: flush and invalidate are needed, and are done
+    std::size_t atom_size = 1;  // bytes; flush and invalidate ranges are widened to it
     std::vector<MemoryTypeInfo> memory_types;
     std::vector<HeapInfo> heaps;
     int memory_type = -1;                   // the one that Device::allocate uses
@@ -68,7 +67,7 @@ struct DeviceInfo {
     std::optional<int> write_ordering;      // CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING
     DataOrder data_order = DataOrder::fence;
     std::optional<int> compute_capability;  // 90 for sm_90
-    std::optional<int> sm_count;            // none: no block is put on one
+    std::optional<int> sm_count;            // none: blocks are not placed on SMs
     std::string pci_bus_id;
 
     std::string store_instruction;  // towards this device's memory
@@ -76,17 +75,17 @@ struct DeviceInfo {
     std::string module_loading;     // "eager" or "lazy" (CUDA), "" for the emulated device
     std::string cuda_driver;        // version of the CUDA driver API, "13.0"
     std::string kernel_driver;      // version of the kernel module, "580.159.04"
-    std::string vulkan_driver;      // name and version as Vulkan tells them
+    std::string vulkan_driver;      // name and version as Vulkan reports them
     std::string vulkan_api;         // "1.3.230"
 };
 
-// The stack of a GPU's threads. CUDA takes memory for the stacks of all threads that can be
+// The stacks of a GPU's threads. CUDA takes memory for the stacks of all threads that can be
 // resident at once, and keeps it.
 struct StackUse {
     std::size_t limit = 0;      // bytes that each thread has now
     std::size_t needed = 0;     // bytes that the largest of the program's kernels uses
     std::uint64_t threads = 0;  // that can be resident
-    // What all of them take once the first kernel has started.
+    // Memory of all stacks once the first kernel has started.
     [[nodiscard]] std::uint64_t bytes() const { return (std::max)(limit, needed) * threads; }
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads device memory by having the device send it. The CPU's own loads wait for every line to
-// come across the bus (copy_from_device); a device's stores do not wait.
+// cross the bus (copy_from_device); a device's stores do not wait.
 #pragma once
 
 #include <chrono>
@@ -20,23 +20,23 @@ namespace carillon {
 
 struct DeviceReaderOptions {
     std::size_t largest = std::size_t{1} << 20;  // bytes of one read
-    unsigned blocks = 4;                         // that share a read of many bytes
+    unsigned blocks = 4;                         // blocks that share a large read
     unsigned threads = 256;                      // of a block; a multiple of 32, at most 1024
     std::chrono::nanoseconds start_timeout = std::chrono::seconds(10);
     // How long the destructor waits for the kernel to end.
     std::chrono::nanoseconds stop_timeout = std::chrono::seconds(5);
-    // The kernel ends by itself after so long; 0 for never.
+    // The kernel ends by itself after this time; 0 for never.
     std::chrono::nanoseconds lifetime{0};
 };
 
 inline namespace CARILLON_TOOLCHAIN {
 
-// A small kernel that stays on the device and the host memory that it sends to. One thread at a
-// time. On a GPU it is made in a source that nvcc compiles.
+// A small kernel that stays on the device, and the host memory that it sends to. One thread at a
+// time. With a GPU it must be made in a source that nvcc compiles.
 class DeviceReader {
    public:
-    // Reads of so many bytes at most come back in the lines of one reply, without a fence: the
-    // fastest way for few, but a line brings only 48.
+    // Reads of at most this many bytes come back in the lines of one reply, without a fence. This
+    // is the fastest way for few bytes, but a line brings only 48.
     static constexpr std::size_t largest_in_lines = detail::ReaderClient::largest_in_lines;
 
     // Allocates and starts the kernel. Throws UsageError, ResidencyError, TimeoutError, CudaError,
@@ -44,24 +44,24 @@ class DeviceReader {
     explicit DeviceReader(std::same_as<Device> auto const& device,
                           DeviceReaderOptions const& options = {}) try
         : client_(std::make_unique<detail::ReaderClient>(device, options)) {
-        // Of a template: nvcc is to compile the kernel only where there is a reader.
+        // In a template, so that nvcc compiles the kernel only if there is a reader.
         client_->kernel().run(launch(device, client_->shape(), client_->body()));
     } catch (...) {
         detail::throw_named("DeviceReader");
     }
 
-    // The bytes at an address of the device, of any alignment: what was there at some time during
-    // the call, not all of it at the same time. What this thread copied there before is seen. The
-    // view is valid until the next read. Throws UsageError for more bytes than options.largest and
-    // for a null pointer, TimeoutError, StoppedError after a stop or when the kernel has ended,
+    // The bytes at an address of the device, of any alignment. Each byte was there at some time
+    // during the call, not all at the same time. Earlier copies of this thread to there are seen.
+    // The view is valid until the next read. Throws UsageError for more bytes than options.largest
+    // and for a null pointer, TimeoutError, StoppedError after a stop or when the kernel has ended,
     // CudaError when it died.
     [[nodiscard]] std::span<std::byte const> read(void const* device_address, std::size_t size,
                                                   std::chrono::nanoseconds timeout) {
         return detail::in_call("DeviceReader::read", *this,
                                [&] { return client_->read(device_address, size, timeout); });
     }
-    // The same from byte `offset` on of `memory`. Throws UsageError for a range outside it,
-    // and for memory of another device, too.
+    // From byte `offset` on of `memory`. Throws UsageError also for a range outside it and for
+    // memory of another device.
     [[nodiscard]] std::span<std::byte const> read(Memory const& memory, std::size_t offset,
                                                   std::size_t size,
                                                   std::chrono::nanoseconds timeout) {
@@ -80,7 +80,7 @@ class DeviceReader {
                                [&] { return client_->kernel().running(); });
     }
 
-    // Throws UsageError where it was moved from, ForkError in a child that was forked.
+    // Throws UsageError if it was moved from, ForkError in a forked child.
     void require_own() const { (void)detail::owned(client_).kernel().of_this_process(); }
 
    private:

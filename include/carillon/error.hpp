@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors. Every one names the call that failed and the cause; the type says where it came from.
-// errors.def is the table of them. This file has the classes with members, and makes the others.
+// Errors. Every error names the call that failed and the cause; its type says where it came from.
+// errors.def is the table of errors. This file has the classes with members, and makes the others.
 #pragma once
 
 #include <chrono>
@@ -15,10 +15,10 @@
 namespace carillon {
 namespace detail {
 
-// Of the library, and what each program refers to that includes this header: also one that has none
-// of the classes with another name.
+// Defined in the library. Every program that includes this header refers to it, even a program that
+// uses no class with another name.
 CARILLON_LAYOUT extern char const layout_of_library;
-// NOLINTNEXTLINE(cppcoreguidelines-interfaces-global-init): of its address alone
+// NOLINTNEXTLINE(cppcoreguidelines-interfaces-global-init): only its address is used
 CARILLON_LAYOUT [[gnu::used]] inline char const* const layout_of_program = &layout_of_library;
 
 }  // namespace detail
@@ -26,17 +26,17 @@ CARILLON_LAYOUT [[gnu::used]] inline char const* const layout_of_program = &layo
 // what() is "<call>: <cause>".
 class Error : public std::runtime_error {
    public:
-    // The public call that it leaves names it: see name_call().
+    // The public call that throws it adds its name: see name_call().
     explicit Error(std::string_view cause);
-    // Of this call, whichever calls it leaves: one of a driver or of the system.
+    // With the name of a driver's or the system's call, which stays.
     Error(std::string_view call, std::string_view cause);
 
     // The call that failed: one of this library, of a driver or of the system.
     [[nodiscard]] std::string const& call() const { return call_; }
-    // Says which public call failed. Each that the error leaves says so: the last one's name stays.
-    // Nothing changes where the error was made with a call, or keep_call() was called.
+    // Says which public call failed. Each public call on the error's way out calls this, so the
+    // outermost name stays. Has no effect if the error was made with a call, or after keep_call().
     void name_call(std::string_view call);
-    // From now on the call stays. Whoever throws one error to several threads calls it first.
+    // From now on the call's name stays. Call it before one error is thrown to several threads.
     void keep_call() {
         if (!keeps_call_) keeps_call_ = true;  // those threads call it, too
     }
@@ -45,7 +45,7 @@ class Error : public std::runtime_error {
     // Whether this error has ended a kernel: every later call of the kernel throws it, whatever
     // that call did.
     [[nodiscard]] bool ended_kernel() const { return ended_kernel_; }
-    // For whoever keeps the error that has ended a kernel.
+    // For the code that stores the error that has ended a kernel.
     void mark_ended_kernel() {
         ended_kernel_ = true;
         keep_call();
@@ -63,7 +63,7 @@ class ResidencyError : public Error {
     ResidencyError(unsigned asked, unsigned fit);
 
     [[nodiscard]] unsigned asked() const { return asked_; }  // blocks of the launch
-    [[nodiscard]] unsigned fit() const { return fit_; }      // as many would have had room
+    [[nodiscard]] unsigned fit() const { return fit_; }      // blocks for which there was room
 
    private:
     unsigned asked_;
@@ -77,31 +77,31 @@ class TimeoutError : public Error {
     TimeoutError(std::string_view cause, std::same_as<bool> auto sent)
         : Error(cause), sent_(sent) {}
     TimeoutError(std::string_view call, std::string_view cause, bool sent = false);
-    // The cause tells the time that the caller gave, between `before` and `behind`.
+    // The cause has the caller's timeout between `before` and `behind`.
     TimeoutError(std::string_view before, std::chrono::nanoseconds timeout,
                  std::string_view behind);
     TimeoutError(std::string_view call, std::string_view before, std::chrono::nanoseconds timeout,
                  std::string_view behind);
 
-    // The error of a wait of `timeout`, where this is the error of its last part.
+    // The error of a wait of `timeout`, of which this is the error of the last part.
     [[nodiscard]] TimeoutError of_whole(std::chrono::nanoseconds timeout) const;
 
-    // Whether a request had been sent when the time was over: it may still be served, and one that
-    // is sent again is served twice. False where the call sends nothing, or had not yet.
+    // Whether the request was sent before the timeout: it may still be served, so sending it again
+    // may serve it twice. False if the call sends nothing, or had not sent yet.
     [[nodiscard]] bool sent() const { return sent_; }
 
    private:
     bool sent_ = false;
-    std::string before_;  // both are empty where the text tells no time
+    std::string before_;  // both are empty if the text has no time
     std::string behind_;
 };
 
-// Why the owner of a kernel, or of a store of buffers, says no to a client: see errors.def.
+// Why the owner of a kernel or a store refuses a client: see errors.def.
 enum class RefusalReason : std::uint8_t {
 #define CARILLON_REFUSAL(name, shown, in_c, text) name,
 #include "carillon/errors.def"
 };
-[[nodiscard]] std::string_view to_string(RefusalReason reason);  // its name, as "full"
+[[nodiscard]] std::string_view to_string(RefusalReason reason);  // its name, such as "full"
 
 class RefusedError : public Error {
    public:
@@ -114,10 +114,10 @@ class RefusedError : public Error {
     RefusalReason reason_;
 };
 
-// A handler refused a command; code() is what it said.
+// A handler refused a command; code() is the handler's code.
 class HandlerError : public Error {
    public:
-    // `command`: the name of its type.
+    // `command` is the name of the command's type.
     HandlerError(std::string_view command, std::uint32_t code);
     HandlerError(std::string_view call, std::string_view command, std::uint32_t code);
 
@@ -127,7 +127,7 @@ class HandlerError : public Error {
     std::uint32_t code_;
 };
 
-// A handler does not compile. what() has the compiler's log, with the lines of the text.
+// A handler does not compile. what() has the compiler's log with line numbers of the text.
 class CompileError : public Error {
    public:
     explicit CompileError(std::string_view log);
@@ -138,15 +138,15 @@ class CompileError : public Error {
     std::string log_;
 };
 
-// A library or the system said no: code() is its number, code_name() its name for it.
+// A call of a library or the system failed: code() is its number, code_name() the number's name.
 class CodedError : public Error {
    public:
-    // `hint`: what to do about it.
+    // `hint` says what to do about it.
     CodedError(std::string_view call, int code, std::string_view code_name,
                std::string_view hint = {});
 
     [[nodiscard]] int code() const { return code_; }  // errno, a CUresult or a VkResult
-    // As the library or the system calls it.
+    // The name that the library or the system gives it.
     [[nodiscard]] std::string const& code_name() const { return code_name_; }
 
    private:
@@ -156,11 +156,11 @@ class CodedError : public Error {
 
 class SystemError : public CodedError {  // errno
    public:
-    // `hint`: as CodedError's.
+    // `hint` says what to do about it.
     SystemError(std::string_view call, int error_number, std::string_view hint = {});
 };
 
-// UsageError, ForkError, StoppedError and all others that say no more than their text.
+// UsageError, ForkError, StoppedError and all others that have only their text.
 #define CARILLON_ERROR_WITH(name, base, status, python_base, members, text)
 #define CARILLON_ERROR(name, base, status, python_base, text) \
     class name : public base {                                \
@@ -168,7 +168,7 @@ class SystemError : public CodedError {  // errno
     };
 #include "carillon/errors.def"
 
-// What a kernel did broke the CUDA context of this process.
+// A kernel broke the CUDA context of this process.
 class DeviceFaultError : public CudaError {
    public:
     DeviceFaultError(std::string_view call, int code, std::string_view code_name);

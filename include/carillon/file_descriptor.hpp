@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who closes a file descriptor: of memory that other processes map, of an event that a program
+// The owner of a file descriptor: of memory that other processes map, or of an event that a program
 // polls.
 #pragma once
 
@@ -13,9 +13,9 @@ namespace carillon {
 class FileDescriptor {
    public:
     FileDescriptor() = default;
-    // Takes it over; -1 for none. A descriptor 0, 1 or 2 is moved above 2, close-on-exec: what the
-    // program prints would go to it. Where no number is left it is closed, this has none, and errno
-    // says why.
+    // Takes the descriptor over; -1 for none. Descriptors 0, 1 and 2 are moved above 2, with
+    // close-on-exec: the program's output would go there. If no number is left the descriptor is
+    // closed, this object has none, and errno says why.
     explicit FileDescriptor(int fd);
     FileDescriptor(FileDescriptor&& other) noexcept : fd_(other.release()) {}
     FileDescriptor& operator=(FileDescriptor&& other) noexcept {
@@ -26,10 +26,10 @@ class FileDescriptor {
     FileDescriptor& operator=(FileDescriptor const&) = delete;
     ~FileDescriptor();
 
-    [[nodiscard]] int get() const { return fd_; }  // it stays its owner; -1 for none
+    [[nodiscard]] int get() const { return fd_; }  // it stays the owner; -1 for none
     // Gives the descriptor away: the caller closes it.
     [[nodiscard]] int release() { return std::exchange(fd_, -1); }
-    // Keeps it from programs that this one starts. Throws SystemError.
+    // Keeps the descriptor from programs that this one starts. Throws SystemError.
     void close_on_exec() const;
     // Another descriptor of the same file, above 2 and close-on-exec. Throws SystemError.
     [[nodiscard]] FileDescriptor duplicate() const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flags and doorbells between the CPU and a kernel that the user writes: one direction each.
+// Flags and doorbells between the CPU and a kernel that the user writes, each in one direction.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@
 
 namespace carillon {
 
-// `T` is trivially copyable and at most 8 bytes. The latest value wins; a value that was not read
-// in time is never seen. Starts as T's zero bytes. One writer, and any number of readers.
+// `T` is trivially copyable and at most 8 bytes. The latest value wins; a reader never sees a value
+// that it did not read in time. The first value is zero bytes. One writer, any number of readers.
 template <class T, Direction direction>
 class Flag {
    public:
@@ -50,7 +50,7 @@ class Flag {
     detail::OneWord<HostEnd, DeviceEnd, direction> word_;
 };
 
-// Counts rings: none is lost, those that came close together are heard together. One ringer, one
+// Counts rings. None is lost: rings that came close together are heard together. One ringer, one
 // listener.
 template <Direction direction>
 class Doorbell {
@@ -77,11 +77,11 @@ class Doorbell {
         });
     }
 
-    // `data` says that the caller has written device memory for whoever hears this ring.
+    // `data` says that the caller has written device memory for the listener.
     void ring(OutOfLine data = OutOfLine::none) requires to_device {
         detail::in_call("Doorbell::ring", this, mark_, [&] { word_.host().ring(data); });
     }
-    // How often it was rung since the last time.
+    // How often it was rung since the last call.
     [[nodiscard]] std::uint64_t heard() requires(!to_device) {
         return detail::in_call("Doorbell::heard", this, mark_,
                                [&] { return word_.host().heard(); });

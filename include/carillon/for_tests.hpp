@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options that nobody but tests has a use for. They stand in the options of rings and services, as
-// `for_tests`.
+// Options that are of use only to tests. They are the member `for_tests` of the options of rings
+// and services.
 #pragma once
 
 #include "carillon/detail/wire/line.hpp"
@@ -10,8 +10,8 @@ namespace carillon {
 using detail::Sequence;
 
 struct ForTests {
-    // Number of the first message, value, chunk or call: tests place it before a wrap. Of a ring
-    // that is shared it is 1 more than a multiple of a stripe; of a HostService, of 16.
+    // Number of the first message, value, chunk or call: tests place it before a wrap. In an MPMC
+    // ring it is 1 more than a multiple of a stripe, in a HostService 1 more than a multiple of 16.
     Sequence first = 1;
 };
 

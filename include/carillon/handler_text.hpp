@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A handler that a program gives as text, in CUDA C++, and that NVRTC compiles while the program
-// runs: it needs no nvcc, and its messages are bytes (bytes.hpp). The text defines
+// A handler that a program gives as CUDA C++ text, which NVRTC compiles at run time. It needs no
+// nvcc, and its messages are bytes (bytes.hpp). The text defines
 //
 //   struct Tick { double bid, ask; };
 //   struct Quote { double mid; };
@@ -8,10 +8,10 @@
 //       Quote operator()(Tick const& tick) { return {(tick.bid + tick.ask) / 2}; }
 //   };
 //
-// A `Handler` is what it is for PersistentKernel: it may keep state, and have `threads`,
-// `out_of_line` and `Commands`. What has no __host__ or __device__ is the device's. The text may
-// include the library's device headers, and of the standard library what <cstdint>, <cstddef>,
-// <cstring>, <type_traits>, <concepts> and <utility> have in nvrtc_std.hpp.
+// A `Handler` has what it can have for PersistentKernel: state, `threads`, `out_of_line` and
+// `Commands`. Functions without __host__ or __device__ are the device's. The text may include the
+// library's device headers, and the parts of <cstdint>, <cstddef>, <cstring>, <type_traits>,
+// <concepts> and <utility> that nvrtc_std.hpp has.
 #pragma once
 
 #include <cstddef>
@@ -31,27 +31,26 @@ class HandlerCode;
 }  // namespace detail
 
 struct HandlerOptions {
-    // Text that goes before the handler's, as the structs of its messages; its lines are not
-    // counted.
+    // Text before the handler's, such as the structs of its messages. Its lines are not counted.
     std::string before{};
-    // Folders of what the text includes. With any, and where the text or the compiler options may
-    // include files otherwise, it is compiled each time: what is in them is not known.
+    // Folders of files that the text includes. With any folder, or if the text or the compiler
+    // options may include files otherwise, every call compiles: the files may differ.
     std::vector<std::filesystem::path> include_folders{};
-    std::vector<std::string> compiler_options{};  // NVRTC's, as "--use_fast_math"
-    // The folder with carillon/. Empty: $CARILLON_HEADERS, or where the library has been installed
-    // or built.
+    std::vector<std::string> compiler_options{};  // NVRTC's, such as "--use_fast_math"
+    // The folder with carillon/. Empty: $CARILLON_HEADERS, or the folder where the library was
+    // installed or built.
     std::filesystem::path headers{};
-    // NVRTC's file. Empty: $CARILLON_NVRTC, or where the loader or a toolkit has libnvrtc.
+    // NVRTC's file. Empty: $CARILLON_NVRTC, or the libnvrtc that the loader or a toolkit has.
     std::filesystem::path nvrtc{};
-    // LTO-IR of functions that the text declares, `extern "C" __device__`, as other compilers of
-    // NVIDIA's make it: Numba's, of Python. nvJitLink makes them a part of the kernel.
+    // LTO-IR of functions that the text declares as `extern "C" __device__`, made by other
+    // compilers of NVIDIA, such as Python's Numba. nvJitLink links them into the kernel.
     std::vector<std::string> lto_ir{};
-    // nvJitLink's file. Empty: $CARILLON_NVJITLINK, or as of NVRTC.
+    // nvJitLink's file. Empty: $CARILLON_NVJITLINK, or the one that the loader or a toolkit has.
     std::filesystem::path nvjitlink{};
-    // Where machine code is kept for the next run. Empty: carillon/ in $XDG_CACHE_HOME, or in
-    // ~/.cache.
+    // The folder in which machine code is kept for the next run. Empty: carillon/ in
+    // $XDG_CACHE_HOME or in ~/.cache.
     std::filesystem::path cache{};
-    bool keep = true;  // false: not there; this process's other calls find it all the same
+    bool keep = true;  // false: not in that folder; other calls of this process still find it
 };
 
 // Machine code of a handler, for GPUs of one compute capability. Copies share it.
@@ -59,11 +58,11 @@ class CompiledHandler {
    public:
     [[nodiscard]] BytesType const& request() const;
     [[nodiscard]] BytesType const& reply() const;
-    [[nodiscard]] int compute_capability() const;  // as 90
+    [[nodiscard]] int compute_capability() const;  // such as 90
     [[nodiscard]] unsigned threads() const;        // of each block
-    // What the compiler said beside it: warnings, with the lines of the text.
+    // The compiler's warnings, with line numbers of the text.
     [[nodiscard]] std::string const& log() const;
-    // Whether it was found and not compiled: in a file, or in this process.
+    // Whether the code was found in a file or in this process, and not compiled.
     [[nodiscard]] bool was_cached() const;
     [[nodiscard]] std::span<std::byte const> machine_code() const;  // a cubin
 
@@ -74,17 +73,17 @@ class CompiledHandler {
     std::shared_ptr<detail::HandlerCode> code_;
 };
 
-// Compiles for a GPU and loads the machine code there, which can be done only while no kernel runs
-// on it: handlers come first, then kernels. From any thread. Throws CompileError for the text, also
-// where request or reply have other sizes there; UsageError for the sizes, for options that NVRTC
-// does not have, and while a kernel of Carillon's lives on the GPU; UnsupportedError on the
-// emulated device, where there is no NVRTC, no headers, no nvJitLink for LTO-IR, or an NVRTC that
-// does not know the GPU; CudaError, SystemError.
+// Compiles for a GPU and loads the machine code there. This needs a GPU on which no kernel runs:
+// compile handlers first, then start kernels. From any thread. Throws CompileError for the text,
+// also if request or reply have other sizes in the text; UsageError for the sizes, for options that
+// NVRTC does not have, and while a kernel of Carillon lives on the GPU; UnsupportedError on the
+// emulated device, and without NVRTC, headers, nvJitLink for LTO-IR, or an NVRTC that knows the
+// GPU; CudaError, SystemError.
 [[nodiscard]] CompiledHandler compile_handler(Device const& device, std::string_view text,
                                               BytesType const& request, BytesType const& reply,
                                               HandlerOptions const& options = {});
-// The same for GPUs of a compute capability, as 90, without one: it is loaded by the first
-// BytesKernel that takes it.
+// Compiles for GPUs of a compute capability, such as 90, without a GPU. The first BytesKernel that
+// takes the handler loads it.
 [[nodiscard]] CompiledHandler compile_handler(int compute_capability, std::string_view text,
                                               BytesType const& request, BytesType const& reply,
                                               HandlerOptions const& options = {});

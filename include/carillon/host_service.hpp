@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel asks the host: a thread of the CPU serves the requests of any number of device threads
-// with a function.
+// The kernel asks the host: a CPU thread serves requests of any number of device threads with a
+// function.
 #pragma once
 
 #include <chrono>
@@ -29,49 +29,49 @@ namespace carillon {
 using detail::DeviceClock;
 using detail::HostCallResult;
 
-// The text is what its name says.
+// The result's name.
 [[nodiscard]] std::string_view to_string(HostCallResult result);
 
-// How the thread spends the time in which nothing comes, and how it ends.
+// How the thread waits while no requests come, and how it ends.
 struct ServiceThreadOptions {
-    // So long after the last request it polls; from then on it sleeps between two looks, for
-    // `sleep`, to which the system adds about 50 us. A `sleep` of 0: it polls for ever.
+    // The thread polls for this long after the last request. Then it sleeps for `sleep` between two
+    // looks; the system adds about 50 us. With a `sleep` of 0 it polls for ever.
     std::chrono::nanoseconds spin = std::chrono::microseconds(50);
     std::chrono::nanoseconds sleep = std::chrono::microseconds(50);
     // How it polls; none: HostWait::for_kernel chooses.
     std::optional<HostWait::Style> wait = std::nullopt;
-    // How long, at most, it goes on serving at its end what has been sent by then. A function that
-    // has not returned after as long again, or 100 ms, is left behind, with all that it holds.
+    // On destruction the thread serves the requests sent so far, for at most this long. A function
+    // that has not returned after as long again, or 100 ms, is left behind, with all that it holds.
     std::chrono::nanoseconds stop_timeout = std::chrono::seconds(1);
 };
 
 struct HostServiceOptions {
-    std::uint32_t callers = 256;    // calls under way at the same time, at most
+    std::uint32_t callers = 256;    // most calls that are outstanding at the same time
     std::uint32_t capacity = 1024;  // requests that the host has not taken; a power of two from 32
     ServiceThreadOptions thread{};
-    // Whether replies refer to device memory that the function has written (Memory::host_ptr), as
-    // `out_of_line` says of a handler: that memory is complete then before the reply that names it.
+    // Whether replies refer to device memory that the function has written (Memory::host_ptr), see
+    // `out_of_line` of a handler: that memory is then complete before the reply that names it.
     OutOfLine replies = OutOfLine::none;
     ForTests for_tests{};
 };
 
-// What a handler or a kernel's body keeps to ask the host: pass it by value, every thread uses a
-// copy of its own. Without a reply it can post only.
+// An end by which a handler or a kernel's body asks the host: pass it by value, every thread uses
+// its own copy. Without a reply it can only post.
 template <class Request, class Reply>
 using HostCaller = std::conditional_t<
     std::is_void_v<Reply>, detail::BasicHostPoster<Request, detail::DeviceFar, detail::DeviceNear>,
     detail::BasicHostCaller<Request, Reply, detail::DeviceFar, detail::DeviceNear, DeviceClock>>;
 
 // `Request` and `Reply` are trivially copyable and at most 40 bytes; a `Reply` may be void. The
-// function runs on the service's thread, one request at a time, those of one device thread in
-// order. What it throws is kept, and that call's result is HostCallResult::failed.
+// function runs on the service's thread, one request at a time. It serves one device thread in
+// order. If it throws, the exception is kept and the result is HostCallResult::failed.
 //
 // Device threads may go on calling when the service has gone: their calls time out.
 template <class Request, class Reply>
 class HostService {
    public:
     using Function = std::function<Reply(Request const&)>;  // serves one request
-    using Caller = HostCaller<Request, Reply>;              // what device_handle() gives
+    using Caller = HostCaller<Request, Reply>;              // the type of device_handle()
 
     // Throws UsageError for the options and without a function, and what Device::allocate throws.
     HostService(Device const& device, Function function, HostServiceOptions const& options = {}) try
@@ -94,7 +94,7 @@ class HostService {
         detail::throw_named("HostService");
     }
 
-    // What handlers and kernels ask through: any number may have one.
+    // The end for handlers and kernels; any number of them may have one.
     [[nodiscard]] Caller device_handle() const {
         return detail::in_call("HostService::device_handle", [&] {
             detail::MpmcRingView const requests = detail::owned(server_).device_view();
@@ -111,7 +111,7 @@ class HostService {
         detail::in_call("HostService::flush", [&] { server().flush(timeout); });
     }
 
-    // How often the function threw; and the first that it threw, if there is one, thrown here.
+    // How often the function threw. rethrow_failure() throws the first exception, if there is one.
     [[nodiscard]] std::uint64_t failures() const {
         return detail::in_call("HostService::failures", [&] { return server().failures(); });
     }
@@ -151,7 +151,7 @@ class HostService {
         writer.answer(request.reply_to, *reply, data);
     }
 
-    DeviceClock clock_;  // of callers, which may need the processors that the thread runs on
+    DeviceClock clock_;  // for callers, which may need the processors that the thread runs on
     std::shared_ptr<detail::ReplyMemory> replies_;  // the thread may outlive the service
     detail::OwnedByProcess<detail::RequestServer> server_;
 };

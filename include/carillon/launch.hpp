@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts a kernel that the caller wrote as a functor, on a GPU or on the emulated device, on chosen
-// SMs where it matters, and watches it without ever blocking on it.
+// Starts a kernel that the caller wrote as a functor, on a GPU or on the emulated device,
+// optionally on chosen SMs, and watches it without ever blocking on it.
 #pragma once
 
 #include <atomic>
@@ -30,19 +30,19 @@ class KernelSupervisor;
 struct Launcher;
 }  // namespace detail
 
-// A kernel that was started. Move-only; the destructor waits for at most a second and then leaves
-// the kernel to itself, with the memory it may still touch.
+// A kernel that was started. Move-only. The destructor waits for at most a second, and then
+// abandons the kernel with the memory that it may still use.
 class RunningKernel {
    public:
-    RunningKernel() noexcept;  // none, as one that was moved from: it has finished
+    RunningKernel() noexcept;  // none, like a moved-from one: it has finished
     RunningKernel(RunningKernel&&) noexcept;
     RunningKernel& operator=(RunningKernel&&) noexcept;
     RunningKernel(RunningKernel const&) = delete;
     RunningKernel& operator=(RunningKernel const&) = delete;
     ~RunningKernel();
 
-    // Whether every block has returned. Throws CudaError, or what a handler threw on the
-    // emulated device, if that is what ended it.
+    // Whether every block has returned. Throws the error that ended the kernel: CudaError, or on
+    // the emulated device what a handler threw.
     [[nodiscard]] bool finished() const;
     // Waits for finished(), at most `timeout`; returns it.
     [[nodiscard]] bool wait(std::chrono::nanoseconds timeout) const;
@@ -51,8 +51,8 @@ class RunningKernel {
     friend struct detail::Launcher;
     friend class detail::KernelSupervisor;
     RunningKernel(Device const& device, detail::Program const& program, unsigned blocks);
-    // Waits for the kernel's end, at most so long, and leaves it to itself then. A line on stderr
-    // says so if it is to.
+    // Waits for the kernel's end, at most `patience`, and then abandons it. With `says_so` a line
+    // on stderr reports that.
     void leave(std::chrono::nanoseconds patience, bool says_so) noexcept;
 
     std::shared_ptr<detail::Backend> backend_;
@@ -62,7 +62,7 @@ class RunningKernel {
 
 namespace detail {
 
-// What launch() does with a program.
+// Lets launch() start a program.
 struct Launcher {
     [[nodiscard]] static RunningKernel start(Device const& device, Program const& program,
                                              unsigned blocks) {
@@ -72,39 +72,39 @@ struct Launcher {
 
 }  // namespace detail
 
-// How many blocks, and how many threads in each. On the emulated device one thread stands for all
-// of a block, except in a test (testing.hpp): a body asks block.hpp which thread of how many it is.
+// The number of blocks, and of threads in each. On the emulated device one thread stands for all
+// threads of a block, except in a test (testing.hpp). A body asks block.hpp for its thread's rank.
 struct LaunchShape {
     unsigned blocks = 1;
     unsigned threads = 1;  // at most 1024
-    // How many blocks stay, the others return at once and need no room of their own; 0 for all.
+    // Blocks that stay; the others return at once and need no room of their own. 0 for all.
     unsigned lasting = 0;
-    // How long the launch may take. On a GPU it may wait for kernels that run there.
+    // The longest time for the launch. On a GPU it may wait for kernels that run there.
     std::chrono::nanoseconds start_timeout = std::chrono::seconds(10);
 };
 
-// Of a role that does not care where it runs.
+// For a role that may run on any SM.
 inline constexpr std::uint32_t any_sm = detail::PinTable::anywhere;
 
-// Which SM each role of one launch wants. Neither copied nor moved.
+// The SM that each role of one launch wants. Neither copied nor moved.
 class Pins {
    public:
-    // As many roles as blocks, wherever they run.
+    // One role for each block, on any SM.
     explicit Pins(unsigned blocks) : roles_(blocks), blocks_(blocks) {}
-    // Role i on sms[i], which may be any_sm. On the emulated device, which has none, any block
-    // takes any role. Throws what Device::allocate throws.
+    // Role i runs on sms[i], which may be any_sm. The emulated device has no SMs: any block takes
+    // any role. Throws what Device::allocate throws.
     Pins(Device const& device, std::span<std::uint32_t const> sms);
 
     Pins(Pins const&) = delete;
     Pins& operator=(Pins const&) = delete;
 
-    // How many blocks have work.
+    // The number of blocks with work.
     [[nodiscard]] unsigned roles() const { return roles_; }
-    // How many blocks to launch, so that some land on every SM.
+    // The number of blocks to launch, so that some run on every SM.
     [[nodiscard]] unsigned blocks() const { return blocks_; }
-    // The roles as the blocks see them.
+    // The roles, for the blocks.
     [[nodiscard]] PinTable device_view() const;
-    // For a launch, in which each role on an SM is taken once. Throws UsageError the second time.
+    // Takes the roles for one launch. If they are on SMs, throws UsageError the second time.
     void take() const;
 
    private:
@@ -117,7 +117,7 @@ class Pins {
 namespace detail {
 inline namespace CARILLON_TOOLCHAIN {
 
-// What launch() and launch_pinned() do, also with the library's own bodies, which hold a handler.
+// For launch() and launch_pinned(), also with the library's own bodies, which hold a handler.
 template <class Body>
 [[nodiscard]] RunningKernel start_kernel(Device const& device, LaunchShape shape, Body body) {
     auto program = make_program(body, shape.threads, shape.lasting);
@@ -139,12 +139,12 @@ template <class Body>
 inline namespace CARILLON_TOOLCHAIN {
 
 // Starts `shape.blocks` blocks; every thread of block i runs a copy of `body` as body(i). `body` is
-// trivially copyable, at most handler_bytes, and its operator() is CARILLON_HD. Of several blocks
+// trivially copyable, at most handler_bytes, and its operator() is CARILLON_HD. With several blocks
 // it has no end that is given out once, unless one block owns it (OwnedByBlock). On a GPU every
 // kernel of the program is loaded first, and the launch goes to a non-blocking stream of its own.
 // Throws ResidencyError when the blocks cannot all be resident; UsageError for a GPU in a
 // translation unit that nvcc did not compile, for a shape that no device has, and for a kernel that
-// needs a larger stack than the threads of the GPU have while another one lives there
+// needs a larger stack than the GPU's threads have while another kernel lives there
 // (DeviceOptions::stack_bytes); TimeoutError; CudaError.
 template <class Body>
 [[nodiscard]] RunningKernel launch(Device const& device, LaunchShape shape, Body body) {
@@ -158,9 +158,9 @@ template <class Body>
     });
 }
 
-// The same with a body for each block, which `make(block)` makes, at once and here: for ends of
-// rings and mailboxes, each of which one block uses. What it makes may be larger than a kernel's
-// parameters. `make` is not called for a shape that is refused.
+// With a body for each block: make(block) makes them all during this call. It is for ends of rings
+// and mailboxes that one block uses each. The bodies may be larger than a kernel's parameters.
+// `make` is not called for a shape that is refused.
 template <class Make>
 requires MakesBodies<Make>
 [[nodiscard]] RunningKernel launch(Device const& device, LaunchShape shape, Make make) {
@@ -174,16 +174,16 @@ requires MakesBodies<Make>
     });
 }
 
-// The same with blocks of one thread, or of `threads`.
+// With blocks of `threads` threads, by default one.
 template <class Body>
 [[nodiscard]] RunningKernel launch(Device const& device, unsigned blocks, Body body,
                                    unsigned threads = 1) {
     return launch(device, LaunchShape{blocks, threads}, body);
 }
 
-// Starts `body` in the roles of `pins`. A role is no block: where several have work, `body` has no
-// ends (launch), and no block owns one. Throws as launch(), and UsageError for roles on SMs that a
-// launch has had.
+// Starts `body` in the roles of `pins`. A role is no block: if several roles have work, `body` has
+// no ends (launch), and no block owns one. Throws what launch() throws, and UsageError for roles on
+// SMs that a launch has taken already.
 template <class Body>
 [[nodiscard]] RunningKernel launch_pinned(
     Device const& device, Pins const& pins, Body body,
@@ -197,7 +197,7 @@ template <class Body>
     });
 }
 
-// The same with a body for each role, which `make(role)` makes.
+// With a body for each role, which make(role) makes.
 template <class Make>
 requires MakesBodies<Make>
 [[nodiscard]] RunningKernel launch_pinned(

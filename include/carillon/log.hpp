@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Log messages from handlers and kernels. The device sends a number for the text, and its arguments
-// as they are; the host puts them together.
+// Log messages from handlers and kernels. The device sends a number for the text and the
+// unformatted arguments; the host formats them.
 #pragma once
 
 #include <chrono>
@@ -38,23 +38,23 @@ class PublishedLog;
 
 class Server;
 
-// Takes a message; LogOptions::sink says how.
+// Takes a message; see LogOptions::sink.
 using LogSink = std::function<void(LogRecord const&)>;
 
 struct LogOptions {
     std::uint32_t capacity = 1024;  // messages that the host has not taken; a power of two from 32
-    // Gets every message, one after the other, on the log's thread; what it throws is kept. While
-    // it waits the log fills up, and messages are dropped and counted then. None: another thread
-    // writes a line to stderr, `carillon: [block 3, 12.345678901] text`, and the log's thread does
-    // not wait for whoever reads that.
+    // Gets every message, one after the other, on the log's thread; an exception of the sink is
+    // kept. While the sink waits the log may fill up; further messages are dropped and counted.
+    // Without a sink another thread writes lines to stderr, `carillon: [block 3, 12.345678901]
+    // text`, so that a slow reader of stderr does not hold up the log's thread.
     LogSink sink = nullptr;
-    // Messages that clients of other processes find, the newest (LogService::serve); a power of two
-    // from 2 up to 2^16.
+    // The newest messages, which clients of other processes find (LogService::serve); a power of
+    // two from 2 up to 2^16.
     std::uint32_t shared_capacity = 256;
     ServiceThreadOptions thread{};
 };
 
-// Of one message.
+// The most arguments of one message.
 inline constexpr std::size_t most_log_arguments = detail::log_arguments;
 
 class DeviceLog;
@@ -63,10 +63,10 @@ CARILLON_POLICY_CODE
 template <LogText text, LogLevel level = LogLevel::info, class... Arguments>
 CARILLON_HD void log(DeviceLog& to, Arguments... arguments);
 
-// What a handler or a kernel's body keeps to log through: pass it by value.
+// An end by which a handler or a kernel's body logs: pass it by value.
 class DeviceLog {
    public:
-    // `dropped`: a word of device memory that counts messages without room.
+    // `dropped` is a word of device memory that counts messages without room.
     DeviceLog(MpmcRingView const& ring, std::uint64_t* dropped) : ring_(ring), dropped_(dropped) {}
 
    private:
@@ -90,7 +90,7 @@ class DeviceLog {
 };
 
 // Sends a message, from any thread of any block: log<"price {} over limit {}">(to, price, limit).
-// Texts are as for fmt::format. It never waits: without room the message is dropped and counted.
+// Texts are those of fmt::format. It never waits: without room the message is dropped and counted.
 CARILLON_POLICY_CODE
 template <LogText text, LogLevel level, class... Arguments>
 CARILLON_HD void log(DeviceLog& to, Arguments... arguments) {
@@ -102,25 +102,25 @@ CARILLON_HD void log(DeviceLog& to, Arguments... arguments) {
     to.send(message, level);
 }
 
-// Takes what device threads log, and hands it to a sink on a thread of its own.
+// Takes the messages of device threads, and hands them to a sink on its own thread.
 class LogService {
    public:
-    // Throws UsageError for the options, for two texts of this program with the same id and for one
-    // that cannot be formatted; and what Device::allocate throws.
+    // Throws UsageError for the options, for two texts of this program with the same id and for a
+    // text that cannot be formatted; and what Device::allocate throws.
     explicit LogService(Device const& device, LogOptions options = {});
 
-    // What handlers and kernels log through: any number may have one.
+    // The end for handlers and kernels; any number of them may have one.
     [[nodiscard]] DeviceLog device_handle() const;
 
-    // Waits until what was logged before has been handed to the sink, which the destructor does
-    // too, for at most thread.stop_timeout. Throws TimeoutError.
+    // Waits until the sink has got all earlier messages. Throws TimeoutError. The destructor waits
+    // likewise, for at most thread.stop_timeout.
     void flush(std::chrono::nanoseconds timeout) const {
         detail::in_call("LogService::flush", [&] { server().flush(timeout); });
     }
 
-    // Messages for which there was no room. Asked across the bus.
+    // Messages for which there was no room. Reads a word across the bus.
     [[nodiscard]] std::uint64_t dropped() const;
-    // How often the sink threw; and the first that it threw, if there is one, thrown here.
+    // How often the sink threw. rethrow_failure() throws the first exception, if there is one.
     [[nodiscard]] std::uint64_t failures() const {
         return detail::in_call("LogService::failures", [&] { return server().failures(); });
     }
@@ -128,10 +128,10 @@ class LogService {
         detail::in_call("LogService::rethrow_failure", [&] { server().rethrow_failure(); });
     }
 
-    // As Server::share. From now on the log's thread writes each message down for clients as well,
-    // before the sink gets it: they read it, and can write nothing there (Connection::log). Of a
-    // text they get 480 bytes. Throws UnsupportedError for a system that cannot keep them from
-    // writing (Linux before 5.1).
+    // Shares the log by a name, see Server::share. From now on the log's thread also stores each
+    // message for clients, before the sink gets it. Clients can read it and write nothing
+    // (Connection::log). They get at most 480 bytes of a text. Throws UnsupportedError on a system
+    // that cannot keep clients from writing (Linux before 5.1).
     void serve(Server& server, NameArgument name) const;
 
    private:
@@ -141,7 +141,7 @@ class LogService {
     }
 
     Memory dropped_;
-    std::shared_ptr<detail::PublishedLog> published_;  // for clients, from serve() on
+    std::shared_ptr<detail::PublishedLog> published_;  // for clients, after serve()
     detail::OwnedByProcess<detail::RequestServer> server_;
 };
 

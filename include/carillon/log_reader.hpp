@@ -17,9 +17,9 @@ class LogReaderState;
 
 class CARILLON_LAYOUT Connection;
 
-// Reads the messages of a log that another process shares (Connection::log), in their order. It
-// keeps nobody waiting: what it has not read in time is written over, and counted. Texts come put
-// together, and without control characters. One thread at a time.
+// Reads the messages of a log that another process shares (Connection::log), in order. It holds
+// nobody up: messages that it did not read in time are overwritten, and counted. Texts are
+// formatted, and have no control characters. One thread at a time.
 class LogReader {
    public:
     LogReader(LogReader&&) noexcept;
@@ -28,12 +28,12 @@ class LogReader {
     LogReader& operator=(LogReader const&) = delete;
     ~LogReader();
 
-    // The next message, for which it waits so long, asleep; 0: not at all. Nothing where none has
-    // come. When all that the owner had written is read, throws OwnerGoneError if the owner has
-    // ended, and StoppedError if it has destroyed the log.
+    // The next message. Sleeps until one comes, for at most `timeout`; returns nothing if none has
+    // come. Once all messages are read, throws OwnerGoneError if the owner has ended, and
+    // StoppedError if it has destroyed the log.
     [[nodiscard]] std::optional<LogRecord> next(std::chrono::nanoseconds timeout);
-    // How many messages were written over before they were read, from the first that this one
-    // found.
+    // The number of messages that were overwritten before they were read, counted from the first
+    // message that this reader found.
     [[nodiscard]] std::uint64_t missed() const;
 
    private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a log message is when its text has been put together.
+// A log message with its text formatted.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@
 
 namespace carillon {
 
-// How much a message matters: a part of the call, log<"text", LogLevel::error>(to).
+// How much a message matters: an argument of the call, log<"text", LogLevel::error>(to).
 enum class LogLevel : std::uint8_t { debug, info, warning, error };
-[[nodiscard]] std::string_view to_string(LogLevel level);  // its name, as "error"
+[[nodiscard]] std::string_view to_string(LogLevel level);  // its name, such as "error"
 
-// A message as a sink gets it.
+// A message, for a sink.
 struct LogRecord {
     std::uint64_t time_ns;  // of the device's clock (DeviceClock::now_ns)
     unsigned block;         // its number in its launch

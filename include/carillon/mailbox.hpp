@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parameters, limits, a kill switch to a running kernel, and its status back: values of up to 4 KiB
-// of which only the latest counts.
+// Parameters, limits or a kill switch to a running kernel, and its status back: values of up to 4
+// KiB of which only the latest counts.
 #pragma once
 
 #include <cstdint>
@@ -23,22 +23,22 @@
 namespace carillon {
 
 struct MailboxOptions {
-    // Values that are there at once, a power of two from 2 on: while the writer writes one, a
-    // reader has time to copy another. More of them are for slow readers of large values.
+    // The number of values in memory at once, a power of two from 2 on. While the writer writes
+    // one, a reader has time to copy another. Slow readers of large values need more.
     std::uint32_t capacity = 4;
     ForTests for_tests{};
 };
 
-// The device's end for all threads of a block, which all call refresh(value) and share the copy
-// out. `value` is one for all of them, in shared or global memory: every thread sees it whole when
-// the call returns, and the next call writes it only when all have come. What refresh() returns is
-// the same for every thread. On the emulated device one thread is the block.
+// The device's end for all threads of a block. All of them call refresh(value) and share the
+// copying. `value` is one object for all, in shared or global memory: when the call returns every
+// thread sees it whole, and the next call writes it only when all threads have called. refresh()
+// returns the same to every thread. On the emulated device one thread is the block.
 template <class T>
 using BlockMailboxReader = detail::MailboxReader<T, detail::DeviceNear, BlockThreads>;
 
 namespace detail {
 
-// A value, as a mailbox has to know it.
+// A value, for a mailbox.
 template <class T>
 struct ValueOf : MessageOf<T> {
     using Writer = MailboxWriter<T, HostMapped>;
@@ -54,10 +54,10 @@ struct ValueOf : MessageOf<T> {
 
 }  // namespace detail
 
-// `T` is trivially copyable and at most 4 KiB, or it is Bytes, of which 1 to 4096 are a value: a
-// call takes and fills a span then, as Ring's. The latest value wins; a value that was not read in
-// time is never seen. One writer, one thread at a time, and any number of readers; none of them
-// ever waits. Neither copied nor moved: its end numbers the values.
+// `T` is trivially copyable and at most 4 KiB, or it is Bytes: values of 1 to 4096 bytes, which
+// calls take and fill as spans, see Ring. The latest value wins; a reader never sees a value that
+// it did not read in time. One writer, in one thread at a time, and any number of readers; none of
+// them ever waits. Neither copied nor moved: its end numbers the values.
 template <class T, Direction direction>
 class Mailbox {
     using Value = detail::ValueOf<T>;
@@ -66,14 +66,14 @@ class Mailbox {
 
    public:
     static constexpr bool to_device = direction == Direction::to_device;
-    // The host's end, for reader(), and the device's, which device_handle() gives.
+    // The host's end, for reader(), and the device's end, for device_handle().
     using HostEnd = std::conditional_t<to_device, typename Value::Writer, typename Value::Reader>;
     using DeviceEnd =
         std::conditional_t<to_device, typename Value::DeviceReader, typename Value::DeviceWriter>;
-    using BlockEnd = BlockMailboxReader<T>;  // what block_handle() gives
+    using BlockEnd = BlockMailboxReader<T>;  // the type of block_handle()
 
-    // `initial` is the first value that a reader finds; it says how many bytes a value has. Throws
-    // UsageError for the options, and what Device::allocate throws.
+    // `initial` is the first value that a reader finds; with Bytes its size is that of every value.
+    // Throws UsageError for the options, and what Device::allocate throws.
     Mailbox(Device const& device, Given initial, MailboxOptions const& options = {}) try
         : value_(device, initial),
           options_(checked(options)),
@@ -85,11 +85,10 @@ class Mailbox {
     Mailbox(Mailbox const&) = delete;
     Mailbox& operator=(Mailbox const&) = delete;
 
-    // The device's end, to be passed to a kernel by value. Of the one that reads, every copy is a
-    // reader of its own, for one thread; the one that writes is passed once, and the second time
-    // this throws UsageError.
-    // Throws it for a mailbox of another process, too (Connection::mailbox). That of bytes is for a
-    // thread that stands in for a kernel, as Ring's.
+    // The device's end, to be passed to a kernel by value. Every copy of a reading end is a reader
+    // of its own, for one thread. A writing end is given once: the second call throws UsageError.
+    // So does a call for a mailbox of another process (Connection::mailbox). With Bytes the end is
+    // for a thread that stands in for a kernel, see Ring.
     [[nodiscard]] DeviceEnd device_handle(
         CodeLocation const& where = CodeLocation::current()) const {
         return detail::in_call("Mailbox::device_handle", [&] {
@@ -111,9 +110,9 @@ class Mailbox {
         });
     }
 
-    // `data` says that the value refers to device memory that the caller has written. Where another
-    // process has lent the mailbox throws OwnerGoneError if that one has ended, and StoppedError if
-    // it has destroyed the mailbox.
+    // `data` says that the value refers to device memory that the caller has written. For a mailbox
+    // of another process throws OwnerGoneError if that process has ended, and StoppedError if it
+    // has destroyed the mailbox.
     void set(Given value, OutOfLine data = OutOfLine::none) requires to_device {
         detail::in_call("Mailbox::set", this, mark_, [&] {
             lent_by_.require_there();
@@ -121,7 +120,7 @@ class Mailbox {
         });
     }
 
-    // MailboxReader::refresh, for one thread. Throws as set() does where nothing new was left.
+    // MailboxReader::refresh, for one thread. If no value is new it throws what set() throws.
     [[nodiscard]] bool refresh(typename Value::Room value) requires(!to_device) {
         return detail::in_call("Mailbox::refresh", this, mark_, [&] {
             if (value_.refresh(host_, value)) return true;
@@ -129,8 +128,8 @@ class Mailbox {
             return false;
         });
     }
-    // A reader of its own for another thread, while the mailbox lives. Of one that another process
-    // lends it is not told of that one's end.
+    // Another reader for another thread, while the mailbox lives. If another process lends the
+    // mailbox, that reader does not notice that process's end.
     [[nodiscard]] HostEnd reader() const requires(!to_device && !by_bytes) {
         return HostEnd(lent_by_.another() ? lent_view_ : view_at(memory_.host_ptr()));
     }
@@ -161,7 +160,7 @@ class Mailbox {
         detail::MailboxView const view = view_at(memory_.host_ptr());
         detail::format_mailbox(view);
         memory_.flush(0, memory_.size());
-        // Two steps are for quads; here every word carries its tag (detail/protocol/mailbox.hpp).
+        // Quads need two steps; here every word has its own tag (detail/protocol/mailbox.hpp).
         HostStores stores = device.stores();
         stores.mode = detail::PublishMode::one_step;
         if constexpr (to_device) {
@@ -175,7 +174,7 @@ class Mailbox {
         }
     }
 
-    // Of a mailbox that another process lends.
+    // For a mailbox that another process lends.
     friend class Connection;
     Mailbox(Value const& value, detail::LeasedEnd<detail::MailboxView> const& lent)
         : lent_by_(lent.lease), lent_view_(lent.view), value_(value), host_(lent_end(lent)) {}

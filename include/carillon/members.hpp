@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a type that goes between processes consists of, said by whoever writes it.
+// The members of a type that processes exchange, as the author of the type declares them.
 #pragma once
 
 #include "carillon/detail/wire/language.hpp"
@@ -17,7 +17,7 @@
 #include <cxxabi.h>
 #endif
 
-// Within a struct, behind its members, of which it names all, in any order:
+// The line stands within a struct, behind its members. It names all of them, in any order:
 //
 //     struct Tick {
 //         double bid;
@@ -25,13 +25,13 @@
 //         CARILLON_MEMBERS(bid, ask)
 //     };
 //
-// Two programs that exchange messages of one name and size find then that they mean other things by
-// them (RefusalReason::wrong_types): the names of the members, their types and places are compared,
-// where both programs say them. A member that is a struct needs the line too, unless it is of the
-// standard library or CUDA's (float4), and so does a type that is derived from one with the line:
-// it names the members of both. A type with a member that does not say its members does not say
-// them either. A struct may be packed. At most 256 members, no bit fields, and no references. The
-// line adds nothing to the struct but a function of the host's.
+// Two programs that exchange messages of one name and size then detect if they mean different
+// things by them (RefusalReason::wrong_types): the names, types and places of members are compared
+// if both programs declare them. A member that is a struct needs the line too, unless it is a type
+// of the standard library or CUDA (float4). A type derived from a type with the line needs it too,
+// and names the members of both. A type with a member that does not declare its members counts as
+// undeclared. A struct may be packed. It has at most 256 members, no bit fields, and no references.
+// The line only adds a host function to the struct.
 #define CARILLON_MEMBERS(...)                                                        \
     [[nodiscard]] std::uint64_t carillon_members() const {                           \
         using CarillonWhole = ::std::remove_cvref_t<decltype(*this)>;                \
@@ -39,13 +39,13 @@
             #__VA_ARGS__, sizeof(CarillonWhole), alignof(CarillonWhole),             \
             {__VA_OPT__(CARILLON_SCAN_MEMBERS(CARILLON_EACH_MEMBER(__VA_ARGS__)))}); \
     }
-// By a pointer to the member: no reference can be bound to one of a packed struct.
+// Uses a pointer to the member: no reference can be bound to a member of a packed struct.
 #define CARILLON_EACH_MEMBER(name, ...)                                    \
     ::carillon::detail::named_member<CarillonWhole>(&CarillonWhole::name), \
         __VA_OPT__(CARILLON_OTHER_MEMBERS CARILLON_NO_ARGUMENT(__VA_ARGS__))
 #define CARILLON_OTHER_MEMBERS() CARILLON_EACH_MEMBER
 #define CARILLON_NO_ARGUMENT ()
-// A macro is not expanded within itself, but again each time that its text is scanned: 256 times.
+// A macro is not expanded within itself, but each rescan of its text expands it again: 256 times.
 #define CARILLON_SCAN_MEMBERS(...) \
     CARILLON_SCAN_64(CARILLON_SCAN_64(CARILLON_SCAN_64(CARILLON_SCAN_64(__VA_ARGS__))))
 #define CARILLON_SCAN_64(...) \
@@ -57,12 +57,12 @@
 
 namespace carillon::detail {
 
-// The name of a type as a linker has it.
+// The name of a type for the linker.
 template <class T>
 [[nodiscard]] char const* mangled_name() {
 #if defined(__cpp_rtti)
     return typeid(T).name();
-#else  // the type of what is thrown is known all the same; the name of a pointer is P and T's
+#else  // the type of an exception is known without RTTI; the name of T* is P and T's name
     try {
         // NOLINTNEXTLINE(misc-throw-by-value-catch-by-reference): nobody else catches it
         throw static_cast<T*>(nullptr);
@@ -75,10 +75,10 @@ template <class T>
 // FNV-1a, 64 bits.
 [[nodiscard]] std::uint64_t hash_of(std::string_view text, std::uint64_t number);
 
-// Hashes of what types consist of: 0 of one that does not say it; 1 of one that has nothing to say.
+// Hashes of a type's members: 0 if it does not declare them, 1 if it has none to declare.
 inline constexpr std::uint64_t unsaid_members = 0;
 inline constexpr std::uint64_t no_members = 1;
-// Of several types: known where those of all are.
+// The hash of several types, known only if all of theirs are.
 [[nodiscard]] constexpr std::uint64_t add_members(std::uint64_t before, std::uint64_t next) {
     if (before == unsaid_members || next == unsaid_members) return unsaid_members;
     return next == no_members ? before : 31 * before + next;
@@ -91,12 +91,12 @@ struct NamedMember {
     std::uint64_t bytes;
     std::uint64_t members;  // of its type
 };
-// Of those of a type; unsaid_members where room is left that an unnamed one must have.
+// The hash of a type's members; unsaid_members if there is room for a member that is not named.
 [[nodiscard]] std::uint64_t members_hash(std::string_view names, std::size_t bytes,
                                          std::size_t alignment,
                                          std::initializer_list<NamedMember> members);
 
-// What CARILLON_MEMBERS of `T` says.
+// The hash by CARILLON_MEMBERS of `T`.
 template <class T>
 [[nodiscard]] std::uint64_t members_of();
 
@@ -109,20 +109,20 @@ template <class Whole, class Base, class Member>
             members_of<Type>()};
 }
 
-// One that is only declared has none: a pointer to it may be held.
+// A type that is only declared has no members: a message may hold a pointer to it.
 template <class T>
 concept HasMembers = (std::is_class_v<T> || std::is_union_v<T>)&&requires {
     sizeof(T);
 }
 &&!std::is_empty_v<T>;
-// Not that of a base, which does not know what is beside it.
+// The function of a base does not count: it does not know the derived type's members.
 template <class T>
 concept SaysMembers = requires {
     requires std::is_same_v<decltype(&T::carillon_members), std::uint64_t (T::*)() const>;
 };
 
-// Whether it is a type of the standard library or of CUDA. Both programs have it alike, but for
-// what it may hold of theirs.
+// Whether it is a type of the standard library or of CUDA. Both programs have the same one, apart
+// from the types that it may hold.
 [[nodiscard]] bool comes_with_compiler(std::string_view mangled);
 template <class T>
 struct HeldMembers {

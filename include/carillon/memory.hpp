@@ -26,13 +26,13 @@ class Lender;
 class CARILLON_LAYOUT Device;
 
 // Memory that the CPU and the device both address: device memory mapped into the CPU
-// (Device::allocate) or page-locked host memory (Device::allocate_host, allocate_shared_host),
-// which are zeroed when new, or page-locked memory of the caller's own (Device::register_host),
-// which keeps what lies in it.
+// (Device::allocate) or page-locked host memory (Device::allocate_host, allocate_shared_host), both
+// zeroed when new; or page-locked memory of the caller (Device::register_host), which keeps its
+// content.
 //
-// Freed, or unregistered, with the object, except while a kernel lives on the device, because the
-// CUDA driver would block in it until the kernel's end: then with the next memory that is let go or
-// allocated when the last kernel has ended.
+// The destructor frees or unregisters the memory, except while a kernel lives on the device: the
+// CUDA driver would block until the kernel's end. The memory is then freed when other memory is
+// freed or allocated after the end of the last kernel.
 class Memory {
    public:
     Memory() noexcept;  // none
@@ -42,11 +42,11 @@ class Memory {
     Memory& operator=(Memory const&) = delete;
     ~Memory();
 
-    // The CPU's address. Device memory is write-combining as a rule: write whole lines, then
-    // flush(); never read it on a fast path (each load is a bus round trip).
+    // The CPU's address. Device memory is usually write-combining: write whole lines, then flush().
+    // Never read it on a fast path: each load is a bus round trip.
     [[nodiscard]] void* host_ptr() const;
-    // The device's address, to be passed to kernels. On the emulated device an address of this
-    // process too, but a different one; the same for the caller's own memory.
+    // The device's address, to be passed to kernels. On the emulated device it is an address of
+    // this process that differs from host_ptr(), except for the caller's own memory.
     [[nodiscard]] void* device_ptr() const;
     [[nodiscard]] std::size_t size() const;       // bytes
     [[nodiscard]] bool coherent() const;          // flush and invalidate need no driver call
@@ -56,15 +56,15 @@ class Memory {
     // write-combining buffers, and on non-coherent memory flushes the range, widened to whole
     // atoms. Throws UsageError for a range outside the memory, VulkanError.
     void flush(std::size_t offset, std::size_t size) const;
-    // Lets the CPU see what the device wrote to the range; nothing to do on coherent memory.
+    // Lets the CPU see what the device wrote to the range. Does nothing on coherent memory.
     void invalidate(std::size_t offset, std::size_t size) const;
     // For access policies: nullptr on coherent memory.
     [[nodiscard]] RangeSync const* range_sync() const;
 
-    // A new close-on-exec descriptor through which another process, device or API can map the
-    // same memory: a GPU's as an opaque one of Vulkan's, or a dma-buf; what
-    // Device::allocate_shared_host gave as a memfd. Throws UnsupportedError for what allocate_host
-    // gave on a GPU, for the caller's own memory, and for a GPU's that gdrcopy has mapped;
+    // A new close-on-exec descriptor by which another process, device or API can map the same
+    // memory. It is an opaque one of Vulkan or a dma-buf for a GPU's memory, and a memfd for memory
+    // of Device::allocate_shared_host. Throws UnsupportedError for memory of allocate_host on a
+    // GPU, for the caller's own memory, and for a GPU's memory that gdrcopy has mapped;
     // SystemError, VulkanError.
     [[nodiscard]] FileDescriptor export_fd() const;
 
@@ -74,8 +74,8 @@ class Memory {
     Memory(std::shared_ptr<detail::Backend> backend,
            std::unique_ptr<detail::Allocation> allocation);
     void retire();
-    // Frees memory that no kernel uses, without waiting until none lives. Where the device cannot
-    // do that, nothing happens (DeviceTraits::frees_beside_kernels).
+    // Frees memory that no kernel uses, even while kernels live. Does nothing if the device cannot
+    // do that (DeviceTraits::frees_beside_kernels).
     void free_at_once() noexcept;
 
     std::shared_ptr<detail::Backend> backend_;

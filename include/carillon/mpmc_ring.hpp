@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A ring that many threads and many warps share: any number of producers and of consumers, on
-// opposite sides of the bus. For one thread on each side, Ring has the shorter way; for rates,
-// this one: a block of warps takes what one thread or many push.
+// A ring that many threads and many warps share: any number of producers and consumers, on opposite
+// sides of the bus. For one thread on each side Ring is faster per message. This ring is for high
+// rates: a block of warps takes the messages of one or many threads.
 #pragma once
 
 #include <atomic>
@@ -36,21 +36,21 @@ using detail::ProducerRecord;
 
 struct MpmcRingOptions {
     std::uint32_t capacity = 8192;  // slots; a power of two up to 2^20
-    // Slots that a consumer claims at once; a power of two, at most half the capacity. To the host,
-    // the capacity is at least a stripe and 31, room for a warp's messages. Every
-    // consumer holds a stripe, so that consumers times stripe have to fit into the capacity. A warp
-    // is fastest with 32 to 128; 1 spreads slow commands best.
+    // Slots that a consumer claims at once; a power of two, at most half the capacity. To the host
+    // the capacity is at least a stripe and 31 slots, the room for a warp's messages. Every
+    // consumer holds a stripe, so consumers times stripe must fit into the capacity. A warp is
+    // fastest with 32 to 128; 1 spreads slow commands best.
     std::uint32_t stripe = 32;
-    unsigned producers = 64;  // host threads that produce at the same time, at most
-    // Host threads that take at the same time, at most; and as many as there are stripes.
+    unsigned producers = 64;  // most host threads that produce at the same time
+    // Most host threads that take at the same time; there must be as many stripes.
     unsigned consumers = 64;
     ForTests for_tests{};
 };
 
-// The end of a warp that takes messages, and of one that sends them. On a GPU all 32 lanes of the
-// warp use them together; pass them to a kernel by value, for every warp a copy. A warp that ends
-// while the ring stays calls hand_on() last: else the rest of its stripe is lost, and the ring
-// fills for good.
+// The ends of a warp that takes and of a warp that sends messages. On a GPU all 32 lanes of the
+// warp use the end together. Pass it to a kernel by value: each warp uses its own copy. A warp that
+// ends while the ring stays calls hand_on() last: otherwise the rest of its stripe is lost, and the
+// ring stays full.
 template <class T>
 using DeviceMpmcConsumer =
     detail::MpmcConsumer<T, detail::DeviceNear, detail::DeviceFar, detail::WarpLanes, true>;
@@ -58,10 +58,10 @@ template <class T>
 using DeviceMpmcProducer =
     detail::LanesProducer<T, detail::DeviceFar, detail::DeviceNear, detail::WarpLanes>;
 
-// A host thread's end that sends: made and let go by the thread that uses it. When that thread ends
-// without letting go, the messages that it had claimed room for and not written are skipped. So
-// are, where a flush throws (VulkanError, non-coherent memory only), those of that call which have
-// not arrived: each arrives at most once, and those of others as ever.
+// A host thread's sending end. The thread that uses it makes and destroys it. If the thread ends
+// without destroying it, consumers skip the room that it claimed and did not write. If a flush
+// throws (VulkanError, non-coherent memory only), consumers also skip messages of that call that
+// have not arrived. Each message arrives at most once; other producers are not affected.
 template <class T>
 class HostMpmcProducer {
    public:
@@ -80,9 +80,9 @@ class HostMpmcProducer {
             return try_push_n({std::addressof(message), 1}, data) == 1;
         });
     }
-    // Publishes the first ones of `messages`, as many as there is room for, in a row: one claim,
-    // one fence. Returns how many. Every call that sends throws UsageError when the thread that
-    // made the end has ended, and another producer may have its place.
+    // Publishes the first ones of `messages`, as many as there is room for, with one claim and one
+    // fence. Returns how many. Every sending call throws UsageError if the thread that made the end
+    // has ended: another producer may have its place.
     std::size_t try_push_n(std::span<T const> messages, OutOfLine data = OutOfLine::none) {
         return detail::in_call("MpmcRing::try_push_n", this, mark_, [&] {
             require_state();
@@ -97,8 +97,8 @@ class HostMpmcProducer {
             }
         });
     }
-    // Publishes, waiting for room if need be, and dealing with producers that have died. Throws
-    // TimeoutError; the message was not sent then.
+    // Publishes. Waits for room if necessary, and meanwhile recovers from producers that have died.
+    // Throws TimeoutError; the message was then not sent.
     void push(T const& message, std::chrono::nanoseconds timeout,
               OutOfLine data = OutOfLine::none) {
         detail::in_call("MpmcRing::push", [&] {
@@ -110,7 +110,7 @@ class HostMpmcProducer {
         });
     }
 
-    // Does what a push does but for claiming and storing: as Client::warm.
+    // Does what a push does except for claiming and storing, see Client::warm.
     void warm() {
         detail::in_call("MpmcRing::warm", this, mark_, [&] {
             require_state();
@@ -118,12 +118,12 @@ class HostMpmcProducer {
         });
     }
 
-    // False once the thread that made the end was found dead, and of an end that was moved from.
+    // False if the thread that made the end was found dead, and for a moved-from end.
     [[nodiscard]] bool has_place() const {
         // Relaxed: LifeRegistry.
         return state_ != nullptr && holder_->load(std::memory_order_relaxed) == number_;
     }
-    // Which of the ring's producers it is, and what is known of its claims.
+    // The producer's number in the ring, and its record of claims.
     [[nodiscard]] unsigned index() const {
         return detail::in_call("MpmcRing::index",
                                [&] { return detail::owned(state_).registry.index(number_); });
@@ -142,7 +142,7 @@ class HostMpmcProducer {
           end_(state_->memory.host_view(), state_->far, detail::HostCached(),
                detail::ClaimRecord(&record())) {}
 
-    // `end_` is there still, in memory that may be gone.
+    // `end_` is still there after a move, but its memory may be gone.
     void require_state() const { (void)detail::owned(state_); }
 
     detail::ProcessMark mark_;
@@ -152,10 +152,9 @@ class HostMpmcProducer {
     detail::MpmcProducer<T, HostMapped, detail::HostCached, detail::ClaimRecord> end_;
 };
 
-// A host thread's end that takes: made and let go by the thread that uses it, though another thread
-// may use it, and let it go, while the first one lives. Moved, not copied. When it goes, or the
-// thread that made it ends, another consumer goes on with what it had begun: each message arrives
-// once.
+// A host thread's receiving end. The thread that uses it makes and destroys it; another thread may
+// use and destroy it while the first one lives. Moved, not copied. When the end is destroyed, or
+// the thread that made it ends, another consumer continues its stripe: each message arrives once.
 template <class T>
 class HostMpmcConsumer {
    public:
@@ -171,10 +170,10 @@ class HostMpmcConsumer {
         });
     }
 
-    // Takes what has arrived of this consumer's stripe, a few messages at most, and calls
-    // use(message, sequence) for each. Returns whether there was any. A message is taken before it
-    // is used: one whose use throws is not delivered again, and the next poll goes on behind it.
-    // Throws UsageError when the thread that made it has ended, and another consumer has its
+    // Takes a few messages that have arrived in this consumer's stripe, and calls use(message,
+    // sequence) for each. Returns whether there was any. A message is taken before it is used: if
+    // `use` throws, the message is not delivered again, and the next poll continues behind it.
+    // Throws UsageError if the thread that made the end has ended: another consumer has its
     // messages.
     template <class Use>
     bool poll(Use&& use) {
@@ -194,7 +193,7 @@ class HostMpmcConsumer {
         });
     }
 
-    // Numbers that it skipped because their producer died.
+    // Sequence numbers that it skipped because their producer died.
     [[nodiscard]] std::uint64_t skipped() const {
         return detail::in_call("MpmcRing::skipped", [&] {
             (void)detail::owned(state_);
@@ -207,14 +206,14 @@ class HostMpmcConsumer {
     friend class MpmcRing;
     static constexpr std::uint32_t polls_per_recovery = 4096;
 
-    // Writes down that it polls, and what it holds when that ends in whatever way.
+    // Records that the consumer polls; at the end, also by an exception, records what it holds.
     class Told {
        public:
         explicit Told(HostMpmcConsumer& consumer) : consumer_(consumer) {
-            // Relaxed: the fence is behind it.
+            // Relaxed: the fence follows.
             consumer_.record_->begin.store(detail::ConsumerRecord::polling,
                                            std::memory_order_relaxed);
-            // S11, pairs with S10: before the look whether the thread that made it lives.
+            // S11, pairs with S10: before the check whether the thread that made the end lives.
             detail::cpu::ProcessFence::light();
         }
         Told(Told const&) = delete;
@@ -250,7 +249,7 @@ template <class T, Direction direction>
 class MpmcRing {
    public:
     static constexpr bool to_device = direction == Direction::to_device;
-    // What device_handle() gives.
+    // The type of device_handle().
     using DeviceEnd = std::conditional_t<to_device, DeviceMpmcConsumer<T>, DeviceMpmcProducer<T>>;
     using HostConsumer = HostMpmcConsumer<T>;
 
@@ -266,34 +265,34 @@ class MpmcRing {
     MpmcRing& operator=(MpmcRing const&) = default;
     ~MpmcRing() = default;
 
-    // The end of a warp: pass it to a kernel by value; every warp uses a copy of its own.
+    // The end of a warp. Pass it to a kernel by value; every warp uses its own copy.
     [[nodiscard]] DeviceEnd device_handle() const {
         return DeviceEnd(state_->memory.device_view());
     }
 
-    // What the end of other lanes than a warp's is made of.
+    // The view for ends of other groups of lanes than a warp.
     [[nodiscard]] MpmcRingView device_view() const { return state_->memory.device_view(); }
 
-    // The calling thread's end. Throws UsageError when MpmcRingOptions::producers have one.
+    // The calling thread's end. Throws UsageError if MpmcRingOptions::producers threads have one.
     [[nodiscard]] HostMpmcProducer<T> producer() const requires to_device {
         return detail::in_call("MpmcRing::producer",
                                [&] { return detail::MpmcProducerAccess::make<T>(state_); });
     }
-    // The calling thread's end. Throws UsageError when MpmcRingOptions::consumers have one.
+    // The calling thread's end. Throws UsageError if MpmcRingOptions::consumers threads have one.
     [[nodiscard]] HostConsumer consumer() const requires(!to_device) {
         return detail::in_call("MpmcRing::consumer", [&] { return HostConsumer(state_); });
     }
 
-    // Lets the consumers skip what producers that have died claimed and did not write, or go on
-    // with what consumers that have died had begun; returns how many had died. Ends that wait do so
-    // now and then: HostMpmcProducer::push, HostMpmcConsumer::poll.
+    // To the device: lets consumers skip the slots that dead producers claimed and did not write.
+    // To the host: lets consumers continue the stripes of dead consumers. Returns how many had
+    // died. HostMpmcProducer::push and HostMpmcConsumer::poll do this now and then.
     unsigned recover() {
         return detail::in_call("MpmcRing::recover", state_->mark, [&] {
             return to_device ? state_->recover() : state_->recover_consumers();
         });
     }
 
-    // Both in slots, as in its options.
+    // Both are in slots, see the options.
     [[nodiscard]] std::uint32_t capacity() const { return state_->memory.host_view().capacity; }
     [[nodiscard]] std::uint32_t stripe() const { return state_->memory.host_view().stripe(); }
 

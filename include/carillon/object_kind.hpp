@@ -9,7 +9,7 @@
 
 namespace carillon {
 
-// What an owner can serve by a name (docs/ipc.md).
+// The objects that an owner can serve by a name (docs/ipc.md).
 enum class ObjectKind : std::uint8_t {
     kernel,          // a kernel with SharedChannels or a SharedPool
     mailbox,         // a SharedMailbox
@@ -19,6 +19,6 @@ enum class ObjectKind : std::uint8_t {
     mailbox_to_host,  // a SharedMailbox from the device, which clients read
     log,              // a LogService, whose messages clients read
 };
-[[nodiscard]] std::string_view to_string(ObjectKind kind);  // its name, as "chunk ring"
+[[nodiscard]] std::string_view to_string(ObjectKind kind);  // its name, such as "chunk ring"
 
 }  // namespace carillon

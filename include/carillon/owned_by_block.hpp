@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An end in a kernel of several blocks that only one of them uses.
+// An end that only one of a kernel's several blocks uses.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace carillon {
 
-// Passed to a kernel by value, as the end itself: OwnedByBlock(0, ring.device_handle()). Every
-// block has a copy, and one of them can reach the end in it.
+// It is passed to a kernel by value, like an end: OwnedByBlock(0, ring.device_handle()). Every
+// block has a copy, and only the owner can get the end.
 template <class End>
 class OwnedByBlock {
     static_assert(
@@ -22,8 +22,8 @@ class OwnedByBlock {
         "that is trivially copyable");
 
    public:
-    // `block`: the number of the owner in its launch, from 0. Throws UsageError when the end has
-    // another owner already.
+    // `block` is the owner's number in its launch, from 0. Throws UsageError if the end has another
+    // owner already.
     OwnedByBlock(unsigned block, End const& end) try
         : end_(end), owner_(detail::mark_as_owned(&end_, sizeof(end_), block)) {
     } catch (...) {

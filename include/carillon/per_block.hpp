@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that make what each block of a kernel gets: its handler (PersistentKernel), or its body
-// (launch).
+// Functions that make each block's own handler (PersistentKernel) or body (launch).
 #pragma once
 
 #include <concepts>
@@ -10,7 +9,7 @@
 
 namespace carillon {
 
-// What can be a handler, whatever its messages are.
+// Types that can be a handler for some messages.
 template <class T>
 concept HandlerLike = requires {
     &T::operator();

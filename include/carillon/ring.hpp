@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A ring between the CPU and a kernel that the user writes: one direction, one type of message, or
-// bytes (bytes.hpp).
+// A ring between the CPU and a kernel that the user writes, in one direction, for one type of
+// message or for bytes (bytes.hpp).
 #pragma once
 
 #include <chrono>
@@ -31,7 +31,7 @@ using detail::DeviceProducer;
 
 class CARILLON_LAYOUT Connection;
 
-// Which side takes what the other sends.
+// The side that takes the messages of the other.
 enum class Direction : bool { to_device, to_host };
 
 struct RingOptions {
@@ -41,36 +41,36 @@ struct RingOptions {
     ForTests for_tests{};
 };
 
-// `T` is trivially copyable and at most 1 KiB; or it is Bytes: messages of 1 to 1024 bytes, a
-// number that is known at run time. A call takes bytes as a span then, and throws UsageError for
-// another size and for a null pointer. One thread at a time on each side. Neither copied nor moved:
-// its end numbers the messages.
+// `T` is trivially copyable and at most 1 KiB; or it is Bytes: messages of 1 to 1024 bytes, a size
+// known at run time. Calls then take bytes as a span, and throw UsageError for another size and for
+// a null pointer. One thread at a time on each side. Neither copied nor moved: its end numbers the
+// messages.
 template <class T, Direction direction>
 class Ring {
     using Message = detail::MessageOf<T>;
     using Given = typename Message::Given;  // T const&, or a span of bytes
     using Room = typename Message::Room;    // T&, or a span of bytes
-    using Wire = typename Message::Wire;    // what the ends move
+    using Wire = typename Message::Wire;    // the type that the ends move
     static constexpr bool by_bytes = detail::IsBytes<T>;
 
    public:
     static constexpr bool to_device = direction == Direction::to_device;
-    // The host's end, which the ring has, and the device's, which device_handle() gives.
+    // The host's end, which the ring has, and the device's end, for device_handle().
     using HostEnd =
         std::conditional_t<to_device, typename Message::HostSends, typename Message::HostTakes>;
     using DeviceEnd =
         std::conditional_t<to_device, typename Message::DeviceTakes, typename Message::DeviceSends>;
 
-    // Throws UsageError for the capacity, and what Device::allocate throws. Of a ring that another
-    // process lends (Connection::ring) all that it can do but for device_handle() throws
-    // OwnerGoneError when that one has ended, and StoppedError when it has destroyed the ring;
-    // messages that had come are there to be taken still.
+    // Throws UsageError for the capacity, and what Device::allocate throws. If another process
+    // lends the ring (Connection::ring), all calls except device_handle() throw OwnerGoneError when
+    // that process has ended, and StoppedError when it has destroyed the ring; messages that have
+    // arrived can still be taken.
     explicit Ring(Device const& device, RingOptions const& options = {}) requires(!by_bytes) try
         : Ring(Message(), device, options) {
     } catch (...) {
         detail::throw_named("Ring");
     }
-    // A ring of messages of `bytes` bytes each. Throws UsageError for that number, too.
+    // A ring of messages of `bytes` bytes each. Throws UsageError also for that number.
     Ring(Device const& device, std::size_t bytes, RingOptions const& options = {}) requires by_bytes
         try : Ring(Message("message", bytes, &device), device, options) {
     } catch (...) {
@@ -81,8 +81,8 @@ class Ring {
     Ring& operator=(Ring const&) = delete;
 
     // The device's end: pass it to a kernel by value, once. Throws UsageError the second time, and
-    // for a ring of another process (Connection::ring). That of bytes is for a thread that stands
-    // in for a kernel, and has their spans: UnsupportedError on a GPU, whose kernels have types.
+    // for a ring of another process (Connection::ring). With Bytes the end is for a thread that
+    // stands in for a kernel, and takes spans: UnsupportedError on a GPU, whose kernels have types.
     [[nodiscard]] DeviceEnd device_handle(
         CodeLocation const& where = CodeLocation::current()) const {
         return detail::in_call("Ring::device_handle", [&] {
@@ -102,9 +102,9 @@ class Ring {
             return host_.try_push(message_.wire(message), data);
         });
     }
-    // Publishes the first ones of `messages`, as many as there is room for, and returns how many:
-    // with one fence for all of them, or for 64 where they are bytes. `data` is for what any of
-    // them refers to. Throws UsageError for a null pointer to any, and for bytes that are no whole
+    // Publishes the first ones of `messages`, as many as there is room for, and returns how many.
+    // It uses one fence for all of them, or one for each 64 with Bytes. `data` applies to all of
+    // them. Throws UsageError for a null pointer to messages, and for bytes that are no whole
     // number of messages.
     std::size_t try_push_n(typename Message::GivenRow messages,
                            OutOfLine data = OutOfLine::none) requires to_device {
@@ -115,7 +115,7 @@ class Ring {
                 messages, [&](auto row) { return host_.try_push_n(row.data(), row.size(), data); });
         });
     }
-    // Publishes, waiting for room if need be. Throws TimeoutError; the message was not sent then.
+    // Publishes; waits for room if necessary. Throws TimeoutError; the message was then not sent.
     void push(Given message, std::chrono::nanoseconds timeout,
               OutOfLine data = OutOfLine::none) requires to_device {
         detail::in_call("Ring::push", this, mark_, [&] {
@@ -136,7 +136,7 @@ class Ring {
             return detail::unpack<T>(message);
         });
     }
-    // Takes bytes likewise; false when none has arrived.
+    // The next message as bytes; false if none has arrived.
     [[nodiscard]] bool try_pop(Room into) requires(!to_device && by_bytes) {
         return detail::in_call("Ring::try_pop", this, mark_, [&] {
             message_.require_one(into);
@@ -147,7 +147,7 @@ class Ring {
         });
     }
     // Takes the next messages into the first ones of `messages`, as many as have arrived and fit,
-    // and returns how many. Throws as try_push_n.
+    // and returns how many. Throws what try_push_n throws.
     [[nodiscard]] std::size_t try_pop_n(typename Message::RoomForRow messages) requires(
         !to_device) {
         return detail::in_call("Ring::try_pop_n", this, mark_, [&] {
@@ -198,7 +198,7 @@ class Ring {
         return to_device ? table.channel(0).requests : table.channel(0).replies;
     }
 
-    // Of a ring that another process lends.
+    // For a ring that another process lends.
     friend class Connection;
     Ring(Message const& message, detail::LeasedEnd<detail::RingView> const& lent)
         : lent_by_(lent.lease),
@@ -216,7 +216,7 @@ class Ring {
 
     detail::ProcessMark mark_;
     detail::LentBy lent_by_;
-    std::optional<ChannelMemory> memory_;  // none of a ring that is lent
+    std::optional<ChannelMemory> memory_;  // none for a ring that is lent
     HostWait wait_;
     [[no_unique_address]] Message message_;
     HostEnd host_;

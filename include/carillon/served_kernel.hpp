@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel of one's own for `carillon serve --library FILE`: in a shared library of one source,
+// Makes a kernel for `carillon serve --library FILE`: a shared library of one source,
 //
 //   #include <carillon/served_kernel.hpp>
 //   CARILLON_SERVED_KERNEL(MyHandler)   // or CARILLON_SERVED_POOL
 //
-// which is linked with Carillon as any program (docs/ipc.md).
+// which is linked with Carillon like any program (docs/ipc.md).
 #pragma once
 
 #include "carillon/detail/serving/served_kernel.hpp"
 #include "carillon/served_library.hpp"
 
-// For a handler, default-constructed, with a block for each client: SharedChannels. Once in a
-// library.
+// For a default-constructed handler, with one block for each client: SharedChannels. Use it once in
+// a library.
 #define CARILLON_SERVED_KERNEL(Handler) CARILLON_SERVED_KERNEL_OF(carillon::SharedChannels, Handler)
-// The same with all blocks for all clients: SharedPool.
+// All blocks serve all clients: SharedPool.
 #define CARILLON_SERVED_POOL(Handler) CARILLON_SERVED_KERNEL_OF(carillon::SharedPool, Handler)
 
 #define CARILLON_SERVED_KERNEL_OF(Requests, Handler)                          \

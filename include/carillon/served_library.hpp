@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a shared library with a kernel and `carillon serve` say to each other (served_kernel.hpp).
+// The interface between a shared library with a kernel and `carillon serve` (served_kernel.hpp).
 //
-// The command and the library each have a Carillon of their own, of whatever version and compiler:
-// between them go plain data alone, whose version is looked at before anything is called.
+// The command and the library each have their own Carillon, perhaps of another version and
+// compiler. So they exchange only plain data, whose version is checked before any call.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ inline constexpr std::uint32_t served_kernel_version = 2;
 
 struct ServedKernelOptions {
     char const* path;    // of the socket
-    char const* name;    // that clients ask for
+    char const* name;    // the name that clients ask for
     char const* device;  // a selector, as Device::open takes
     std::uint32_t blocks;
     std::uint32_t capacity;
@@ -25,34 +25,34 @@ struct ServedKernelOptions {
     std::uint32_t const* users;
     std::uint32_t const* groups;
     std::uint32_t groups_count;
-    std::uint32_t idle;     // 0: what suits the device; 1 spin, 2 backoff, 3 park: IdlePolicy
-    std::uint32_t clients;  // of a pool: SharedPool::clients, or 0: its default. Else 0
+    std::uint32_t idle;     // 0: the device's default; 1 spin, 2 backoff, 3 park: IdlePolicy
+    std::uint32_t clients;  // of a pool: SharedPool::clients, or 0 for its default; else 0
 };
 
 struct ServedKernelFacts {
     char device[256];
     std::uint32_t blocks;
     std::uint32_t emulated;  // or 0
-    std::uint32_t clients;   // at a time
+    std::uint32_t clients;   // at the same time
 };
 
 struct ServedKernelError {
     char text[512];
-    std::uint32_t usage;  // 1: what was asked for makes no sense, a UsageError
+    std::uint32_t usage;  // 1: the options make no sense, a UsageError
 };
 
-// What the library has under the name carillon_served_kernel. No function throws; those that give
-// nullptr or 0 for a failure have said why.
+// The library's object carillon_served_kernel. No function throws; a function that returns nullptr
+// or 0 for a failure has set the error.
 struct ServedKernelLibrary {
     std::uint64_t magic;
     std::uint32_t version;  // of all that follows
     std::uint32_t bytes;    // sizeof(ServedKernelLibrary)
     char const* handler;    // its name
-    // Starts the kernel and serves it; what it gives goes to the others, the last one ends it.
+    // Starts the kernel and serves it. Its result goes to the other functions; `end` destroys it.
     void* (*start)(ServedKernelOptions const* options, ServedKernelFacts* facts,
                    ServedKernelError* error);
     std::int32_t (*running)(void* kernel, ServedKernelError* error);
-    // Waits for at most so long until all that was accepted is answered. 0 if some is not.
+    // Waits at most `milliseconds` until all accepted requests are answered. 0 if some are not.
     std::int32_t (*drain)(void* kernel, std::uint64_t milliseconds, ServedKernelError* error);
     void (*end)(void* kernel);
 };

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Objects of a kernel that the user writes, whose end on the host is another process's
-// (docs/ipc.md): the owner makes them, passes their ends to the kernel and shares them by name
-// (Server::share); a client gets a Mailbox, a Ring or a ChunkRing (Connection::mailbox, ring,
-// chunk_ring). One client at a time has it, in memory of its own, and finds it empty. The next
-// client is refused until the device's end has looked and left the last client's memory: a handler
-// looks in its idle() too, or no client comes in between two requests. Of a mailbox that is so for
-// a client of another user. A mailbox from the device is read by as many as ask, and written by
-// none of them.
+// Objects of a kernel that the user writes, whose host end another process has (docs/ipc.md). The
+// owner makes them, passes their device ends to the kernel and shares them by name (Server::share).
+// A client gets a Mailbox, a Ring or a ChunkRing (Connection::mailbox, ring, chunk_ring). One
+// client at a time has the object, in memory of its own, and finds it empty. The next client is
+// refused until the device's end has looked and has left the last client's memory. So a handler
+// also looks in its idle(), or no client gets in between two requests. With a mailbox only a client
+// of another user is refused. Any number of clients read a mailbox from the device, and none of
+// them writes it.
 #pragma once
 
 #include <cstdint>
@@ -35,10 +35,10 @@
 namespace carillon {
 
 struct SharedMailboxOptions {
-    std::uint32_t capacity = 4;  // as MailboxOptions::capacity
+    std::uint32_t capacity = 4;  // see MailboxOptions::capacity
     // How many ends read it on the device, 1 to 1024: one for each block. Each has to look now and
-    // then, a handler's in its idle(): the next client is refused until all have left the memory of
-    // the last one.
+    // then, a handler's in its idle(): the next client is refused until all have left the last
+    // client's memory.
     unsigned readers = 1;
     ForTests for_tests{};
 };
@@ -50,13 +50,13 @@ struct SharedRingOptions {
 template <class T, Direction direction = Direction::to_device>
 class SharedMailbox;
 
-// Parameters and limits that another process sets, or the owner itself. `T` is trivially copyable
-// and at most 4 KiB. What was set last stays the value, whoever set it and whether a client is
+// Parameters and limits that another process or the owner sets. `T` is trivially copyable and at
+// most 4 KiB. The value that was set last stays, whoever set it and whether or not a client is
 // there. Neither copied nor moved.
 template <class T>
 class SharedMailbox<T, Direction::to_device> {
    public:
-    // What device_handle() gives, for one thread: refresh(value), as of any mailbox's reader.
+    // The type of device_handle(), for one thread: refresh(value), like any mailbox's reader.
     using DeviceEnd = detail::LeasedMailboxReader<T, detail::DeviceNear, detail::DeviceFar>;
 
     // Throws UsageError for the options, and what Device::allocate_shared_host throws.
@@ -65,8 +65,8 @@ class SharedMailbox<T, Direction::to_device> {
     SharedMailbox& operator=(SharedMailbox const&) = delete;
     ~SharedMailbox() { object_->close(); }
 
-    // An end of the device's, to be passed to a kernel by value. Throws UsageError for one that was
-    // given out before, or is not.
+    // The device's end number `reader`, to be passed to a kernel by value. Throws UsageError for a
+    // number that was given out before, or does not exist.
     [[nodiscard]] DeviceEnd device_handle(
         unsigned reader = 0, CodeLocation const& where = CodeLocation::current()) const {
         return detail::in_call("SharedMailbox::device_handle", [&] {
@@ -74,16 +74,16 @@ class SharedMailbox<T, Direction::to_device> {
                              object_->object_shape(), own_.device_handle()};
         });
     }
-    // The owner's own value, whether a client has the mailbox or none: no client can keep the owner
-    // from it. An end on the device that finds a client's value new at the same time takes this
-    // one. Throws ForkError, VulkanError.
+    // Sets the owner's own value, with or without a client: no client can prevent it. An end on the
+    // device that finds a client's new value at the same time takes this one. Throws ForkError,
+    // VulkanError.
     void set(T const& value) {
         detail::in_call("SharedMailbox::set", this, mark_, [&] {
             own_.set(value);
             object_->tell_own_set();
         });
     }
-    // As Server::share.
+    // Shares it by a name, see Server::share.
     void serve(Server& server, NameArgument name) const {
         detail::ServerMaker::share(server, name, object_);
     }
@@ -96,23 +96,23 @@ class SharedMailbox<T, Direction::to_device> {
 
     detail::ProcessMark mark_;
     std::shared_ptr<detail::Lender> object_;
-    // The owner's values. An end looks there when its lease says that one was set: the first value
-    // is never seen.
+    // The owner's values. An end reads them only when its lease says that one was set, so nobody
+    // sees the first value.
     Mailbox<T, Direction::to_device> own_;
 };
 
-// The status of a kernel, which other processes read: as many at once as ask, of memory that they
-// can map for reading alone. The latest value wins, and none of them keeps the kernel, or another,
+// The status of a kernel, which any number of other processes read at once, in memory that they can
+// map only for reading. The latest value wins. No reader keeps the kernel or another reader
 // waiting. `T` is trivially copyable and at most 4 KiB. Neither copied nor moved.
 template <class T>
 class SharedMailbox<T, Direction::to_host> {
    public:
     using HostEnd = detail::MailboxReader<T, detail::HostCached>;
-    // What device_handle() gives, for one thread: set(value), as of any mailbox's writer.
+    // The type of device_handle(), for one thread: set(value), like any mailbox's writer.
     using DeviceEnd = detail::MailboxWriter<T, detail::DeviceFar>;
 
     // `initial` is the first value that a reader finds. Throws UsageError for the options,
-    // UnsupportedError for a system that cannot keep clients from writing (Linux before 5.1), and
+    // UnsupportedError on a system that cannot keep clients from writing (Linux before 5.1), and
     // what Device::register_host throws.
     explicit SharedMailbox(Device const& device, T const& initial,
                            MailboxOptions const& options = {});
@@ -130,9 +130,9 @@ class SharedMailbox<T, Direction::to_host> {
             return DeviceEnd(view);
         });
     }
-    // For a thread of the owner's, while the mailbox lives: refresh(value).
+    // A reader for a thread of the owner, while the mailbox lives: refresh(value).
     [[nodiscard]] HostEnd reader() const { return HostEnd(object_->host_view()); }
-    // As Server::share.
+    // Shares it by a name, see Server::share.
     void serve(Server& server, NameArgument name) const {
         detail::ServerMaker::share(server, name, object_);
     }
@@ -149,9 +149,9 @@ template <class T, Direction direction>
 class SharedRing {
    public:
     static constexpr bool to_device = direction == Direction::to_device;
-    // What device_handle() gives, for one thread: try_pop(message), or try_push(message), which is
-    // false while there is no client, and look(), for a kernel that pushes seldom: the next client
-    // waits until it has looked.
+    // The type of device_handle(), for one thread: try_pop(message), or try_push(message), which
+    // returns false while there is no client, and look(), for a kernel that pushes seldom: the next
+    // client waits until it has looked.
     using DeviceEnd =
         std::conditional_t<to_device,
                            detail::LeasedConsumer<T, detail::DeviceNear, detail::DeviceFar>,
@@ -171,7 +171,7 @@ class SharedRing {
                              object_->object_shape()};
         });
     }
-    // As Server::share.
+    // Shares it by a name, see Server::share.
     void serve(Server& server, NameArgument name) const {
         detail::ServerMaker::share(server, name, object_);
     }
@@ -182,15 +182,15 @@ class SharedRing {
 };
 
 // Large buffers that another process fills in place. `Meta` is trivially copyable and at most 40
-// bytes. A kernel takes what is in a chunk for what a stranger sends, and which may change while it
-// is read. Neither copied nor moved.
+// bytes. A kernel must not trust a chunk's bytes: another process wrote them, and may change them
+// while the kernel reads. Neither copied nor moved.
 template <class Meta = NoMeta>
 class SharedChunkRing {
    public:
-    // What device_handle() gives, for one thread: try_take(chunk), release(sequence).
+    // The type of device_handle(), for one thread: try_take(chunk), release(sequence).
     using DeviceEnd = detail::LeasedChunkReader<Meta, detail::DeviceNear, detail::DeviceFar>;
 
-    // ChunkRingOptions::wait is not looked at. Throws UsageError for the options, and what
+    // ChunkRingOptions::wait is ignored. Throws UsageError for the options, and what
     // Device::allocate_shared_host throws.
     explicit SharedChunkRing(Device const& device, ChunkRingOptions const& options = {});
     SharedChunkRing(SharedChunkRing const&) = delete;
@@ -205,7 +205,7 @@ class SharedChunkRing {
                              object_->object_shape()};
         });
     }
-    // As Server::share.
+    // Shares it by a name, see Server::share.
     void serve(Server& server, NameArgument name) const {
         detail::ServerMaker::share(server, name, object_);
     }
@@ -244,7 +244,7 @@ SharedMailbox<T, Direction::to_host>::SharedMailbox(Device const& device, T cons
     object_ = std::make_shared<detail::PublishedObject>(
         device, ObjectKind::mailbox_to_host, shape,
         detail::message_type<T>(detail::mailbox_lines<T>), options.for_tests.first, true);
-    // The CPU's own memory, of which every word carries its tag (detail/protocol/mailbox.hpp).
+    // The CPU's own memory, in which every word has its tag (detail/protocol/mailbox.hpp).
     detail::MailboxWriter<T, HostMapped>(object_->host_view(), HostMapped(HostStores{}))
         .set(initial);
 } catch (...) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the CPU copies to and from memory that is not cached: the parts of copy.hpp without a Memory.
+// Copies by the CPU to and from uncached memory: the parts of copy.hpp that need no Memory.
 #pragma once
 
 #include <cstddef>
@@ -10,17 +10,17 @@ namespace carillon {
 
 using detail::StoreKind;
 
-// The store that copies fastest on this CPU. Not the one that publishes fastest: a copy may arrive
-// in pieces, so nothing is paid for a line that arrives whole.
+// The store that copies fastest on this CPU. It may differ from the one that publishes fastest: a
+// copy may arrive in pieces, so it need not pay for lines that arrive whole.
 [[nodiscard]] StoreKind best_copy_stores();
 
-// The stores of copy_to_device() without its checks, and without the fence that makes them leave:
-// for who copies several ranges and fences once. The CPU must support the kind.
+// The stores of copy_to_device() without its checks and its fence, for callers that copy several
+// ranges and fence once. The CPU must support the kind.
 void stream_copy(StoreKind kind, void* to, void const* from, std::size_t size) noexcept;
-// The fence: what this thread has stored before leaves the CPU before what it stores afterwards.
+// The fence: earlier stores of this thread leave the CPU before its later ones.
 inline void store_fence() noexcept { detail::X86::store_fence(); }
-// The loads of copy_from_device() without its checks, from wherever the bytes lie to ordinary
-// memory: as they were when the call began, or newer. Whole lines are loaded, of 64 bytes.
+// The loads of copy_from_device() without its checks, from any memory to ordinary memory. The bytes
+// are those at the begin of the call, or newer. Whole lines of 64 bytes are loaded.
 void stream_load(void* to, void const* from, std::size_t size) noexcept;
 
 }  // namespace carillon

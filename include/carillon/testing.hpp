@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a handler or a kernel's body by all the threads of its block, for unit tests without a GPU:
-// link carillon::testing. A forgotten or divergent barrier is an error, and a race between the
-// threads is a result that differs from one seed to another, or a report of the thread sanitizer
+// Runs a handler or a kernel's body with all threads of its block, for unit tests without a GPU:
+// link carillon::testing. A forgotten or divergent barrier is an error. A race between the threads
+// shows as results that differ between seeds, or as a report of the thread sanitizer
 // (docs/guide/testing.md).
 #pragma once
 
@@ -30,16 +30,16 @@
 namespace carillon::testing {
 
 struct BlockOptions {
-    unsigned threads = 0;          // at most 1024; 0: as many as the handler says, one for a body
-    std::uint64_t first_seed = 0;  // the same seed is the same order of the threads
-    unsigned seeds = 100;          // how many, from the first one on
-    unsigned block = 0;            // what block::index() is
-    // Of each thread, 16 KiB at least. Address space: what a thread uses of it takes memory.
+    unsigned threads = 0;          // at most 1024; 0: the handler's own number, or one for a body
+    std::uint64_t first_seed = 0;  // a seed decides the order of the threads
+    unsigned seeds = 100;          // how many seeds, from the first one on
+    unsigned block = 0;            // the value of block::index()
+    // For each thread, at least 16 KiB of address space; only the used part takes memory.
     std::size_t stack_bytes = std::size_t{256} * 1024;
 };
 
-// What is wrong with the threads of a block. The same seed shows it again. Threads that wait when
-// their block fails, by this or by what a thread throws, end there: nothing on their stacks is
+// A fault of a block's threads. The same seed shows it again. If this error or an exception of a
+// thread ends a block, its waiting threads end where they are, and nothing on their stacks is
 // destroyed.
 class BlockError : public Error {
    public:
@@ -51,13 +51,13 @@ class BlockError : public Error {
     std::uint64_t seed_;
 };
 
-// Some threads wait at a barrier, or at a vote of their warp, that others do not come to: those
+// Some threads wait at a barrier, or at a vote of their warp, that others do not reach: the others
 // have returned or wait elsewhere. The text names the threads and where they are.
 class BarrierError : public BlockError {
     using BlockError::BlockError;
 };
 
-// A seed gave another result than the first seed: what the threads do depends on their order.
+// A seed gave another result than the first seed: the result depends on the order of the threads.
 class RaceError : public BlockError {
     using BlockError::BlockError;
 };
@@ -77,7 +77,7 @@ class ThreadsOfBlock {
     ThreadsOfBlock(ThreadsOfBlock const&) = delete;
     ThreadsOfBlock& operator=(ThreadsOfBlock const&) = delete;
 
-    // `each_thread` by every thread, then `after(seed)` by the caller; for each seed.
+    // For each seed: every thread calls `each_thread`, then the caller's thread calls after(seed).
     void run(std::function<void()> const& each_thread,
              std::function<void(std::uint64_t seed)> const& after);
 
@@ -86,7 +86,7 @@ class ThreadsOfBlock {
     std::unique_ptr<FiberBlock> block_;
 };
 
-// The calling thread has returned from the handler, or from its idle(), and waits for the others.
+// The calling thread has returned from the handler or its idle(), and waits for the others.
 void finish_request();
 
 // Throws RaceError.
@@ -94,8 +94,8 @@ void finish_request();
                               std::size_t request, unsigned thread, std::string const& first_reply,
                               std::string const& reply);
 
-// By their bytes, so that a NaN is the same as itself, or else by their ==: the padding counts
-// where the compiler cannot clear it.
+// Compares bytes first, so that a NaN equals itself, then uses ==. Padding counts if the compiler
+// cannot clear it.
 template <class Reply>
 [[nodiscard]] bool same_replies(Reply one, Reply other) {
     if constexpr (std::is_trivially_copyable_v<Reply>) {
@@ -120,7 +120,7 @@ template <class Reply>
     return same_replies(one.reply(), other.reply());
 }
 
-// As the type prints itself, or its bytes.
+// The text by the type's own operator<<, or else its bytes.
 template <class Reply>
 [[nodiscard]] std::string text_of(Reply const& reply) {
     std::ostringstream text;
@@ -145,11 +145,11 @@ template <class Handler, class Request>
 using ReplyOfHandler = std::conditional_t<std::is_void_v<ResultOf<Handler, Request>>, Done,
                                           ResultOf<Handler, Request>>;
 
-// What each thread has returned for each request.
+// The replies of each thread to each request.
 template <class Reply>
 using RepliesOfThreads = std::vector<std::vector<Reply>>;
 
-// Every thread has a handler of its own.
+// Every thread has its own handler.
 template <class Handler, class Request, class Reply>
 void handle_by_thread(Handler handler, std::vector<Request> const& requests,
                       RepliesOfThreads<Reply>& replies) {
@@ -170,7 +170,7 @@ void handle_by_thread(Handler handler, std::vector<Request> const& requests,
     }
 }
 
-// Throws RaceError where a thread has returned something else with this seed.
+// Throws RaceError if a thread returned something else with this seed.
 template <class Reply>
 void compare_replies(testing::BlockOptions const& options, std::uint64_t seed,
                      RepliesOfThreads<Reply> const& first, RepliesOfThreads<Reply> const& replies) {
@@ -188,13 +188,13 @@ void compare_replies(testing::BlockOptions const& options, std::uint64_t seed,
 
 namespace carillon::testing {
 
-// What `handler` replies to `requests`, one after the other, as a block of a kernel would serve
-// them: every thread has a copy of the handler, all run it on the same request, and what the first
-// one returns is the reply. Before each request all run its idle(), if it has one. Once for each
-// seed, from the beginning. What each of the other threads returns is to be the same with each
-// seed, too. Memory that the handler writes beside its replies is the caller's to look at, with one
-// seed at a time. Throws BarrierError and RaceError; UsageError for the options and for shared
-// variables that no block has room for; OutOfMemoryError; and what the handler throws.
+// The replies of `handler` to `requests`, served in order as by a block of a kernel. Every thread
+// has a copy of the handler, all run it on the same request, and the reply is the first thread's
+// result. Before each request all threads run its idle(), if it has one. Each seed starts from the
+// beginning, and the results of every thread must be the same for each seed. The caller checks
+// other memory that the handler writes, with one seed at a time. Throws BarrierError and RaceError;
+// UsageError for the options and for shared variables that no block has room for; OutOfMemoryError;
+// and what the handler throws.
 template <class Handler, class Request>
 [[nodiscard]] auto run_block(Handler const& handler, std::vector<Request> const& requests,
                              BlockOptions options = {}) {
@@ -226,7 +226,7 @@ template <class Handler, class Request>
     return first.front();
 }
 
-// The same for one request.
+// The reply to one request.
 template <class Handler, class Request>
 [[nodiscard]] auto run_block(Handler const& handler, Request const& request,
                              BlockOptions const& options = {}) {
@@ -236,10 +236,9 @@ template <class Handler, class Request>
     return Reply(run_block(handler, std::vector<Request>{request}, options).front());
 }
 
-// Every thread of a block runs a copy of `body` as body(options.block), as launch() has it; once
-// for each seed, and after each of them the caller's `after(seed)`, to look at what was done and to
-// put everything back for the next. Throws as run_block(), but for RaceError, and what `after`
-// throws.
+// Every thread of a block runs a copy of `body` as body(options.block), see launch(), once for each
+// seed. After each seed the caller's after(seed) checks the results and restores the initial state.
+// Throws what run_block() throws except RaceError, and what `after` throws.
 template <class Body>
 void run_body(Body const& body, BlockOptions options = {},
               std::function<void(std::uint64_t seed)> const& after = nullptr) {
@@ -260,11 +259,11 @@ void run_body(Body const& body, BlockOptions options = {},
 }
 
 // While it lives, kernels that start on emulated devices of this process run each of their blocks
-// by all of the block's threads, in an order that `seed` decides. A block that throws, BarrierError
-// too, ends its kernel as what a handler throws does.
+// with all of the block's threads, in an order that `seed` decides. A block that throws, also a
+// BarrierError, ends its kernel like an exception of a handler.
 class ThreadedBlocks {
    public:
-    // Throws UsageError for `stack_bytes`, and while there is another one.
+    // Throws UsageError for `stack_bytes`, and while another ThreadedBlocks lives.
     explicit ThreadedBlocks(std::uint64_t seed,
                             std::size_t stack_bytes = BlockOptions().stack_bytes);
     ~ThreadedBlocks();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the CPU waits for the device: it polls, and never longer than it was told to.
+// How the CPU waits for the device: it polls, and never longer than its timeout.
 #pragma once
 
 #include <chrono>
@@ -15,18 +15,18 @@
 
 namespace carillon {
 
-// What happens between two polls. All but `spin` yield the processor after a while, so that more
-// threads than processors get on.
+// The action between two polls. All styles but `spin` yield the processor after a while, so that
+// more threads than processors can make progress.
 enum class WaitStyle : std::uint8_t {
     spin,    // nothing: a GPU answers within microseconds
-    pause,   // leave the core's other thread room
+    pause,   // leave room for the core's other thread
     yield,   // yield at every poll: more threads than processors
     tpause,  // sleep lightly for a fraction of a microsecond (TPAUSE)
-    umwait,  // sleep lightly until the awaited line is written (UMONITOR, UMWAIT); as tpause
-             // where one does not know which line that is
+    umwait,  // sleep lightly until the awaited line is written (UMONITOR, UMWAIT); as tpause if
+             // that line is unknown
 };
 
-[[nodiscard]] std::string_view to_string(WaitStyle style);  // its name, as "spin"
+[[nodiscard]] std::string_view to_string(WaitStyle style);  // its name, such as "spin"
 // The style of that name, if there is one.
 [[nodiscard]] std::optional<WaitStyle> wait_style(NameArgument name);
 // Whether this CPU has the instructions.
@@ -41,13 +41,13 @@ namespace detail {
 
 }  // namespace detail
 
-// Waits by polling, in a style. `Cpu`: the instructions that it takes for that.
+// Waits by polling, in a style. `Cpu` has the instructions.
 template <class Cpu>
 class BasicHostWait {
    public:
     using Style = WaitStyle;  // HostWait::Style in options
 
-    // Throws UnsupportedError for a style that this CPU lacks the instructions for.
+    // Throws UnsupportedError if this CPU lacks the instructions for the style.
     explicit BasicHostWait(Style style = Style::spin, Cpu cpu = Cpu()) : style_(style), cpu_(cpu) {
         detail::in_call("HostWait", [&] {
             if (detail::needs_waitpkg(style) && !cpu_.has_waitpkg())
@@ -55,15 +55,15 @@ class BasicHostWait {
         });
     }
 
-    // The style for a kernel of `blocks` blocks on a device of such traits, unless one was
-    // `chosen`.
+    // The style for a kernel of `blocks` blocks on a device of such traits, or `chosen` if that is
+    // given.
     [[nodiscard]] static BasicHostWait for_kernel(DeviceTraits const& traits, unsigned blocks,
                                                   std::optional<Style> chosen = {}) {
         if (chosen) return BasicHostWait(*chosen);
         if (!traits.shares_processors) return BasicHostWait(Style::spin);
         return BasicHostWait(oversubscribed(blocks) ? Style::yield : Style::pause);
     }
-    // Whether so many blocks and a thread of the host are more than this process has processors.
+    // Whether `blocks` blocks and one host thread outnumber this process's processors.
     [[nodiscard]] static bool oversubscribed(unsigned blocks) {
         return detail::cpu::available_processors() <= blocks;
     }
@@ -71,12 +71,12 @@ class BasicHostWait {
     [[nodiscard]] Style style() const { return style_; }  // as given, or as for_kernel() chose
 
     // Polls until `poll()` is true, and returns true; or returns false when `timeout` has passed.
-    // About every millisecond, and once more when the time is over, it calls `while_waiting()`,
-    // which may throw. What came while it did so, or while this thread did not get to run, is
-    // found: nothing is thrown, and no time is over, before one more poll was in vain. The clock is
-    // read only once a few polls have failed, so a wait that is short costs nothing but the polls.
-    // `watched()`: an address in the line whose next write the poll waits for, or nullptr. It is
-    // asked before every sleep, since a poll may move on to another line.
+    // About every millisecond, and once more at the timeout, it calls `while_waiting()`, which may
+    // throw. It polls once more after that call, so that it finds what came during the call, or
+    // while this thread did not run, before it throws or returns false. It reads the clock only
+    // after a few failed polls, so a short wait costs nothing but the polls. `watched()` is an
+    // address in the line whose next write the poll waits for, or nullptr. It is called before
+    // every sleep, since a poll may move on to another line.
     template <class Poll, class Watched, class WhileWaiting>
     [[nodiscard]] bool until(Poll&& poll, Watched&& watched, std::chrono::nanoseconds timeout,
                              WhileWaiting&& while_waiting) const {
@@ -110,19 +110,19 @@ class BasicHostWait {
     // Reads the clock, as a wait does.
     void warm() const { (void)std::chrono::steady_clock::now(); }
 
-    // The same without a call between polls.
+    // Waits without a call between polls.
     template <class Poll, class Watched>
     [[nodiscard]] bool until(Poll&& poll, Watched&& watched,
                              std::chrono::nanoseconds timeout) const {
         return until(poll, watched, timeout, [] {});
     }
-    // The same for what may be written anywhere: no line is watched.
+    // Waits for memory at an unknown address: watches no line.
     template <class Poll, class WhileWaiting>
     [[nodiscard]] bool until(Poll&& poll, std::chrono::nanoseconds timeout,
                              WhileWaiting&& while_waiting) const {
         return until(poll, unknown, timeout, while_waiting);
     }
-    // The same with neither.
+    // Waits without a call between polls, and watches no line.
     template <class Poll>
     [[nodiscard]] bool until(Poll&& poll, std::chrono::nanoseconds timeout) const {
         return until(poll, unknown, timeout, [] {});
@@ -133,7 +133,7 @@ class BasicHostWait {
 
     static void const* unknown() { return nullptr; }
 
-    // Calls `while_waiting()`; true where it threw although a last poll is successful.
+    // Calls `while_waiting()`. Returns true if the call threw although a last poll succeeds.
     template <class Poll, class WhileWaiting>
     [[gnu::noinline, gnu::cold]] static bool came_meanwhile(Poll& poll,
                                                             WhileWaiting& while_waiting) {
@@ -162,14 +162,14 @@ class BasicHostWait {
         return detail::cpu::polls_before_yield;
     }
 
-    // Often enough that the polls in between take a few microseconds together: a sleep may take
-    // that long alone, and a yield much longer.
+    // The polls between two looks take a few microseconds together. One sleep may take as long, and
+    // a yield much longer.
     [[nodiscard]] bool looks_at_clock(std::uint64_t polls) const {
         if (polls >= first_yield() || style_ == Style::umwait) return true;
         return polls % (style_ == Style::tpause ? 16 : polls_between_looks) == 0;
     }
 
-    // Spends the time until the next poll; true when the poll that it made itself was successful.
+    // Spends the time until the next poll. Returns true if it polled itself, successfully.
     template <class Poll, class Watched>
     bool relax(std::uint64_t polls, Poll& poll, Watched& watched) const {
         bool const yields = polls >= first_yield();
@@ -196,7 +196,7 @@ class BasicHostWait {
     [[no_unique_address]] Cpu cpu_;
 };
 
-// With the instructions of this CPU.
+// Waits with the instructions of this CPU.
 using HostWait = BasicHostWait<detail::cpu::Waits>;
 
 }  // namespace carillon
