@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an access policy is. A policy is how one side touches memory; the ring, the channel and
-// everything above are written against these concepts only, and every fence, intrinsic and line of
-// PTX of the project is inside a policy.
+// The concepts of access policies. A policy is how one side touches memory. The ring, the channel
+// and everything above use only these concepts; every fence, intrinsic and line of PTX of the
+// project is inside a policy.
 //
 // To add a policy, write a small copyable class that models NearAccess, FarAccess or both, and
-// instantiate Producer and Consumer with it. It may carry state. The ones below are templates over
-// the instructions of a machine (X86, DeviceInstructions): to run their discipline on another, a
-// simulated bus say, give them a class like those.
+// instantiate Producer and Consumer with it. It may have state. The policies below are templates
+// over the instructions of a machine (X86, DeviceInstructions): to run them on another machine,
+// such as a simulated bus, give them a class like those.
 //
 //   policy        side                      near               far
 //   HostCached    CPU on host memory        16-byte loads      -
@@ -14,9 +14,9 @@
 //   DeviceNear    GPU on its own memory     16-byte, acquire   -
 //   DeviceFar     GPU on host memory        -                  16-byte, relaxed
 //   DeviceBulkFar the same, one thread      -                  lines and rows as one write
-// HostCached and DeviceNear also claim; HostCached tells, DeviceNear looks at pairs, and
-// keeps loads whole. DeviceFar stores single quads too.
-// The Device policies, compiled for a CPU, are the emulated device's.
+// HostCached and DeviceNear also claim. HostCached also models TellAccess, DeviceNear PairAccess
+// and KeepAccess, DeviceFar QuadAccess. Compiled for a CPU the Device policies are the emulated
+// device's.
 #pragma once
 
 #include <concepts>
@@ -28,41 +28,41 @@
 
 namespace carillon::detail {
 
-// Memory of which this side polls words.
+// Memory whose words this side polls.
 template <class P>
 concept WordAccess = std::copyable<P> && requires(P policy, std::uint64_t const* word) {
     // An acquire load of one word.
     { policy.load_word(word) } -> std::same_as<std::uint64_t>;
 };
 
-// Memory of which it polls lines too.
+// Memory whose lines this side polls too.
 template <class P>
 concept NearAccess = WordAccess<P> && requires(P policy, Line const* line, std::size_t quads) {
-    // The first `quads` of its quads, untorn; what was complete before the line was published is
-    // visible after a load that found all of their tags. On non-coherent memory the load is
-    // preceded by an invalidate.
+    // Loads the first `quads` quads, each untorn. After a load that found all of their tags, writes
+    // that were complete before the line was published are visible. On non-coherent memory an
+    // invalidate precedes the load.
     { policy.load_line(line, quads) } -> std::same_as<Line>;
-    // The same for a line that is not the last of those that are loaded together: its load orders
-    // nothing, that of the last one does, for all that were loaded before it.
+    // For a line that is not the last of several loaded together: its load orders nothing. The load
+    // of the last one orders all of them.
     { policy.load_line_ahead(line, quads) } -> std::same_as<Line>;
 };
 
-// How many looks in vain take longer than a round trip, so that nothing comes as it seems. A CPU
-// looks that much more often than a GPU: its policies say so.
+// The number of failed looks that take longer than a round trip, so that apparently nothing comes.
+// A CPU looks more often in that time than a GPU: its policies specialise this.
 template <class P>
 inline constexpr std::uint32_t looks_within_a_trip = 64;
 
-// Near memory of a machine whose compiler is to be told, after a poll, that all of what was loaded
-// is wanted: otherwise one load of the poll may wait for another.
+// Near memory of a machine whose compiler must be told after a poll that all loaded words are used:
+// otherwise one load of the poll may wait for another.
 template <class P>
 concept KeepAccess = NearAccess<P> && requires(P policy, Quad const* quads, Line* lines) {
     policy.keep_whole(quads, std::size_t{1});
-    // Lines that are too many for registers are not to be spilled piece by piece.
+    // Keeps the compiler from spilling piece by piece lines that are too many for registers.
     policy.keep_in_memory(lines);
 };
 
-// That. To be called on any path from a poll on: best where no message waits, and seldom, such as
-// after many polls that found nothing.
+// Calls keep_whole() if the policy has it. Call it on any path after a poll: best on one where no
+// message waits and that is rare, such as after many polls that found nothing.
 CARILLON_POLICY_CODE
 template <NearAccess Near>
 CARILLON_HD void keep_whole([[maybe_unused]] Near const& near, [[maybe_unused]] Quad const* quads,
@@ -70,12 +70,12 @@ CARILLON_HD void keep_whole([[maybe_unused]] Near const& near, [[maybe_unused]] 
     if constexpr (KeepAccess<Near>) near.keep_whole(quads, count);
 }
 
-// Near memory of which the lanes of a group load a message together, some quads each.
+// Near memory from which the lanes of a group load a message together, some quads each.
 template <class P>
 concept NearQuadAccess = NearAccess<P> && requires(P policy, Quad const* quad) {
-    // Untorn; what was complete before the message was published is visible to this lane after it.
+    // Untorn. Writes that were complete before the message was published are visible to this lane.
     { policy.load_quad(quad) } -> std::same_as<Quad>;
-    // The same for one that is not the last of this lane's: its load orders nothing.
+    // For a quad that is not the last of this lane's: its load orders nothing.
     { policy.load_quad_ahead(quad) } -> std::same_as<Quad>;
 };
 
@@ -90,34 +90,34 @@ template <class P>
 concept FarAccess = std::copyable<P> &&
     requires(P policy, Line* line, Line const& value, Lines<2> const& lines, std::uint64_t* word,
              std::uint64_t number, Tag previous, void const* where, std::size_t size) {
-    // Stores a line, or at least the first `size` quads of it, every quad untorn. `previous` is the
-    // tag the slot holds until now.
+    // Stores a line, or at least its first `size` quads, each untorn. `previous` is the tag that
+    // the slot holds until now.
     policy.store_line(line, value, previous, size);
-    // The same for the lines of one message, in a row, which have `size` quads together.
+    // Stores the lines of one message, in a row, which have `size` quads together.
     policy.store_lines(line, lines, size, previous);
-    // The same for `size` lines in a row: payload i lies at where + 48 i and gets the tag
-    // previous + i; its slot holds previous + i until now.
+    // Stores `size` lines in a row. Payload i lies at where + 48 i and gets the first tag + i; its
+    // slot holds the second tag + i until now.
     policy.store_payloads(line, where, size, previous, previous);
     // Stores one word after every load that precedes it in the program.
     policy.store_word(word, number);
-    // What was stored to [where, where + size) leaves this side without waiting for anything.
+    // Makes stores to [where, where + size) leave this side without waiting for anything.
     policy.commit(where, size);
-    // All earlier writes of this side are complete before its next line.
+    // Completes all earlier writes of this side before its next line.
     policy.release();
 };
 
-// The same, to which the lanes of a group write a line together, a quad each.
+// Far memory to which the lanes of a group write a line together, a quad each.
 template <class P>
 concept QuadAccess = FarAccess<P> && requires(P policy, Quad* to, Quad const& quad) {
     // Stores a quad, untorn.
     policy.store_quad(to, quad);
 };
 
-// The same, to which the lines of several messages, one behind the other, leave together.
+// Far memory to which the lines of several messages, one behind the other, leave together.
 template <class P>
 concept RowAccess = FarAccess<P> &&
     requires(P policy, Line* to, Line const& line, std::size_t count, std::size_t quads) {
-    // Puts line number 1 of a row of 2 at most aside, at least its first `quads` quads, or stores
+    // Puts aside line number 1 of a row of at most 2, at least its first `quads` quads, or stores
     // it at once to its slot, `to`. The row begins with number 0.
     policy.template stage<2>(to, std::uint32_t{1}, line, quads);
     // Stores the first `count` lines that were put aside, every quad untorn, from the first one's
@@ -125,23 +125,23 @@ concept RowAccess = FarAccess<P> &&
     policy.template store_staged<2>(to, count, quads);
 };
 
-// Near memory of which two words side by side, from a multiple of 16 bytes, are looked at at once.
+// Near memory in which one load reads two adjacent words, from a multiple of 16 bytes.
 template <class P>
 concept PairAccess = NearAccess<P> && requires(P policy, std::uint64_t const* words) {
-    // The first in `low`, the second in `high`. Orders nothing.
+    // The first word is in `low`, the second in `high`. Orders nothing.
     { policy.load_pair(words) } -> std::same_as<Quad>;
 };
 
-// Near memory in which several threads of this side claim what each will do.
+// Near memory in which several threads of this side claim work.
 template <class P>
 concept ClaimAccess = NearAccess<P> &&
     requires(P policy, std::uint64_t* word, std::uint64_t number) {
-    // Both return what the word held before. On a device they order nothing.
+    // Both return the previous word. On a device they order nothing.
     { policy.fetch_add(word, number) } -> std::same_as<std::uint64_t>;
     { policy.compare_exchange(word, number, number) } -> std::same_as<std::uint64_t>;
 };
 
-// The same, in which a thread also tells the others what it is at.
+// Claim memory in which a thread also tells the others its state.
 template <class P>
 concept TellAccess = ClaimAccess<P> &&
     requires(P policy, std::uint64_t* word, std::uint64_t number) {
@@ -149,8 +149,7 @@ concept TellAccess = ClaimAccess<P> &&
     policy.store_word(word, number);
 };
 
-// FarAccess::store_lines and store_payloads of a policy that stores line by line, of which they are
-// a part.
+// FarAccess::store_lines and store_payloads for a policy that stores line by line.
 CARILLON_POLICY_CODE
 template <class Far>
 CARILLON_HD void store_lines_by_line(Far const& far, Line* to, Line const* lines, std::size_t quads,
@@ -172,9 +171,9 @@ CARILLON_HD void store_payloads_by_line(Far const& far, Line* to, void const* pa
     }
 }
 
-// What the CPU does with the first `quads` quads of a line. Not a loop: GCC unrolls one when it has
-// put the line into memory already, from where it is loaded again (a stream between two CPU threads
-// took three times as long).
+// Calls `each` for the first `quads` quads of a line, on the CPU. It is no loop: GCC unrolls a loop
+// only after it has put the line into memory, from which it is then loaded again (a stream between
+// two CPU threads took three times as long).
 template <class Do>
 CARILLON_ALWAYS_INLINE void each_quad(std::size_t quads, Do&& each) {
     if (quads > 0) each(std::size_t{0});

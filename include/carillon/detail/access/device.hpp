@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // DeviceNear and DeviceFar: one device thread on its own memory and on the host's. Compiled for a
-// CPU they are the emulated device.
+// CPU they are the emulated device's.
 #pragma once
 
 #include <cstddef>
@@ -25,9 +25,9 @@ class BasicDeviceNear {
    public:
     CARILLON_HD explicit BasicDeviceNear(Instructions gpu = {}) : gpu_(gpu) {}
 
-    // D1, pairs with H3: an acquire, without which the data that a line names could be loaded ahead
-    // of it. Only the last load is one: that orders what follows all of them, and as the last it
-    // lets them be in flight at once.
+    // D1, pairs with H3: an acquire; otherwise the data that a line names could be loaded ahead of
+    // it. Only the last load is an acquire: it orders all that follows, and lets the loads be in
+    // flight at once.
     CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD Line load_line(Line const* from,
                                              std::size_t quads = quads_per_line) const {
@@ -49,8 +49,8 @@ class BasicDeviceNear {
         return line;
     }
 
-    // The same for one quad, of those that the lanes of a warp share out: the last that a lane
-    // loads, and those before it.
+    // Load one quad for a lane of a warp that shares a message: the last that the lane loads, and
+    // an earlier one.
     CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD Quad load_quad(Quad const* from) const {
         return gpu_.load_acquire(from);
@@ -66,7 +66,7 @@ class BasicDeviceNear {
         return gpu_.load_acquire(from);
     }
 
-    // Two words side by side, from a multiple of 16 bytes. Nothing is ordered by it.
+    // Two adjacent words, from a multiple of 16 bytes. Orders nothing.
     CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD Quad load_pair(std::uint64_t const* from) const {
         return gpu_.load_pair(from);
@@ -85,7 +85,7 @@ class BasicDeviceNear {
         return gpu_.compare_exchange(to, expected, desired);
     }
 
-    // For access.hpp's functions of the same names.
+    // See the functions of these names in access.hpp.
     CARILLON_POLICY_CODE
     CARILLON_HD void keep_whole(Quad const* quads,
                                 std::size_t count) const requires GpuKeeps<Instructions> {
@@ -135,15 +135,15 @@ class BasicDeviceFar {
     // A GPU's stores leave by themselves.
     CARILLON_HD void commit(void const* /*where*/, std::size_t /*size*/) const {}
 
-    // Whatever was stored, and however, is on its way before the block goes.
+    // Completes all stores before the block goes.
     CARILLON_POLICY_CODE
     CARILLON_HD void settle() const {
         if constexpr (GpuBulkStores<Instructions>) gpu_.settle_bulk();
     }
 
-    // D2, pairs with H5: what the thread wrote before, or read, comes before its next line; without
-    // it the CPU could read old data that a new line names. Dear on a GPU: only where there are
-    // such data.
+    // D2, pairs with H5: the thread's earlier writes and reads come before its next line; otherwise
+    // the CPU could read old data that a new line names. It is slow on a GPU: only used if there
+    // are such data.
     CARILLON_POLICY_CODE
     CARILLON_HD void release() const { gpu_.fence_system(); }
 
@@ -151,13 +151,13 @@ class BasicDeviceFar {
     Instructions gpu_;
 };
 
-// The same for one thread of a block: messages of several lines, and several messages at once,
-// leave as one write on the bus where the GPU can do that (a row, if only of one); single lines too
-// if `lines_too` says so.
-// A CPU's root complex takes a GPU's writes one after the other, about 100 ns for each: where many
-// blocks answer, they would wait for each other's quads. For one block alone it takes 30 ns more
-// than a store of each quad (docs/design.md). Data outside the message have no order with it:
-// whoever has such uses DeviceFar.
+// DeviceFar for one thread of a block. Messages of several lines, and several messages at once (a
+// row, even of one), leave as one write on the bus if the GPU can do that; with `lines_too` also
+// single lines.
+// A CPU's root complex takes a GPU's writes one after the other, about 100 ns for each: if many
+// blocks answer, they would wait for each other's quads. For a single block it takes 30 ns more
+// than a store of each quad (docs/design.md). It orders no data outside the message: code with such
+// data uses DeviceFar.
 template <GpuBulkStores Instructions>
 class BasicDeviceBulkFar : public BasicDeviceFar<Instructions> {
     using Base = BasicDeviceFar<Instructions>;
@@ -201,10 +201,10 @@ using DeviceNear = BasicDeviceNear<DeviceInstructions>;
 using DeviceFar = BasicDeviceFar<DeviceInstructions>;
 using DeviceBulkFar = BasicDeviceBulkFar<DeviceInstructions>;
 
-// How a device thread spends an unsuccessful poll, and what time it is there.
+// How a device thread spends an unsuccessful poll, and its clock.
 class DeviceClock {
    public:
-    // `oversubscribed`: more threads than processors; only the emulated device cares.
+    // `oversubscribed`: more threads than processors; matters only on the emulated device.
     CARILLON_HD explicit DeviceClock(bool oversubscribed = false)
         : oversubscribed_(oversubscribed) {}
 
@@ -217,7 +217,7 @@ class DeviceClock {
 #endif
     }
 
-    // At most 1 ms. On a GPU it takes from nothing to twice as long.
+    // Sleeps `ns`, at most 1 ms. On a GPU it takes from nothing to twice as long.
     CARILLON_HD void sleep(std::uint32_t ns) const {
 #if defined(__CUDA_ARCH__)
         ptx::sleep(ns);
@@ -226,7 +226,7 @@ class DeviceClock {
 #endif
     }
 
-    // Nanoseconds; the origin is the device's own. A GPU's clock ticks about once a microsecond.
+    // Nanoseconds; the origin is the device's own. A GPU's clock ticks about every microsecond.
     [[nodiscard]] CARILLON_HD std::uint64_t now_ns() const {
 #if defined(__CUDA_ARCH__)
         return ptx::global_timer();
@@ -237,7 +237,7 @@ class DeviceClock {
 #endif
     }
 
-    // For what is too short for now_ns(): a GPU's are cycles of the SM.
+    // For times too short for now_ns(): cycles of the SM on a GPU.
     [[nodiscard]] CARILLON_HD std::uint64_t ticks() const {
 #if defined(__CUDA_ARCH__)
         return ptx::clock_ticks();
@@ -246,7 +246,7 @@ class DeviceClock {
 #endif
     }
 
-    // The SM that the calling thread is on; 0 on the emulated device.
+    // The calling thread's SM; 0 on the emulated device.
     [[nodiscard]] CARILLON_HD static std::uint32_t sm() {
 #if defined(__CUDA_ARCH__)
         return ptx::sm();

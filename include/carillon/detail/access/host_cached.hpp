@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// HostCached: the CPU on memory of its own side, which is cached: replies and credits.
+// HostCached: the CPU on its own, cached memory, where replies and credits arrive.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,10 @@ class BasicHostCached {
     explicit BasicHostCached(RangeSync const* sync = nullptr, Cpu cpu = {})
         : sync_(sync), cpu_(cpu) {}
 
-    // H5, pairs with D2: the loads are acquires, so what a line names is loaded after its tags.
-    // N1, pairs with D2: on non-coherent memory an invalidate goes ahead of every
-    // look; without it the CPU would find what it found before, for ever.
+    // H5, pairs with D2: the loads are acquires, so data that a line names are loaded after its
+    // tags.
+    // N1, pairs with D2: on non-coherent memory an invalidate precedes every look; otherwise the
+    // CPU would see old content for ever.
     [[nodiscard]] Line load_line(Line const* from, std::size_t quads = quads_per_line) const {
         if (sync_ != nullptr) sync_->invalidate(from, sizeof(Line));
         Line line{};
@@ -37,7 +38,7 @@ class BasicHostCached {
         return cpu_.load_word(from);
     }
 
-    // Claims and what is told beside them, among CPU threads.
+    // Claims, and the states told beside them, among CPU threads.
     void store_word(std::uint64_t* to, std::uint64_t value) const requires CpuStores<Cpu> {
         cpu_.store_word(to, value);
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// HostMapped: the CPU on memory of the other side that is mapped into it, write-combining as a
-// rule: commands and credits towards the GPU. It writes and never reads.
+// HostMapped: the CPU on mapped memory of the other side, usually write-combining, for commands and
+// credits towards the GPU. It writes and never reads.
 #pragma once
 
 #include <cstddef>
@@ -16,15 +16,15 @@
 
 namespace carillon::detail {
 
-// How the CPU stores into mapped memory: the instruction for one line, and whether its quads' tags
-// go with it or after it.
+// How the CPU stores into mapped memory: the instruction for one line, and whether the tags of its
+// quads are stored with it or after it.
 struct HostStores {
     StoreKind kind = StoreKind::cached;
     PublishMode mode = PublishMode::one_step;
-    // For many lines in a row, where another instruction is faster than `kind`.
+    // For many lines in a row, if another instruction is faster than `kind`.
     std::optional<StoreKind> bulk = std::nullopt;
 
-    // Of many lines in a row.
+    // The kind for many lines in a row.
     [[nodiscard]] StoreKind bulk_kind() const { return bulk.value_or(kind); }
 };
 
@@ -35,18 +35,18 @@ struct HostStores {
 template <CpuMappedStores Cpu>
 class BasicHostMapped {
    public:
-    // `read_back`: a word of the same device's memory, for a device that does not keep the order
-    // of the CPU's writes (DeviceInfo::data_order); nullptr for one that does.
+    // `read_back` is a word of the same device's memory, for a device that does not keep the order
+    // of the CPU's writes (DeviceInfo::data_order); nullptr for a device that does.
     explicit BasicHostMapped(HostStores stores = best_mapped_stores(),
                              RangeSync const* sync = nullptr,
                              std::uint64_t const* read_back = nullptr, Cpu cpu = {})
         : stores_(stores), sync_(sync), read_back_(read_back), cpu_(cpu) {}
 
-    // All of it, however many quads are wanted: a line is one write on the bus.
+    // Stores the whole line, however many quads are wanted: a line is one write on the bus.
     void store_line(Line* to, Line const& line, Tag previous,
                     std::size_t /*quads*/ = quads_per_line) const {
         if (stores_.mode == PublishMode::two_step) {
-            // H1, pairs with C1: the payload is out before any of its tags; without the fence an
+            // H1, pairs with C1: the payload leaves before any of its tags; without the fence an
             // evicted half of the buffer could carry a new tag ahead of its payload.
             cpu_.store_line(stores_.kind, to, with_tag(line, previous));
             commit(to, sizeof(Line));
@@ -58,7 +58,7 @@ class BasicHostMapped {
     template <std::size_t count>
     void store_lines(Line* to, Lines<count> const& lines, std::size_t /*quads*/,
                      Tag previous) const {
-        if (stores_.mode == PublishMode::two_step) {  // H1, once for all of them
+        if (stores_.mode == PublishMode::two_step) {  // H1, once for all lines
             for (std::size_t i = 0; i < count; ++i) {
                 cpu_.store_line(stores_.kind, to + i, with_tag(lines.line[i], previous));
             }
@@ -71,7 +71,7 @@ class BasicHostMapped {
 
     void store_payloads(Line* to, void const* payloads, std::size_t count, Tag first,
                         Tag previous) const {
-        if (stores_.mode == PublishMode::two_step) {  // H1, once for all of them
+        if (stores_.mode == PublishMode::two_step) {  // H1, once for all lines
             store_all(to, payloads, count, previous);
             commit(to, count * sizeof(Line));
             read_back();
@@ -81,24 +81,24 @@ class BasicHostMapped {
 
     void store_word(std::uint64_t* to, std::uint64_t value) const { cpu_.store_word(to, value); }
 
-    // H2, for P2 and its like: the store fence drains the write-combining buffers; without it a
+    // H2, for P2 and similar sites: the store fence drains the write-combining buffers; otherwise a
     // line may linger for ever.
-    // N2, pairs with D1: on non-coherent memory a flush follows every publish; without it the
-    // device may never see it.
+    // N2, pairs with D1: on non-coherent memory a flush follows every publish; otherwise the device
+    // may never see it.
     void commit(void const* where, std::size_t size) const {
         if (stores_.kind != StoreKind::cached) cpu_.store_fence();
         if (sync_ != nullptr) sync_->flush(where, size);
     }
 
-    // H3, pairs with D1: orders earlier writes of this thread, to whatever memory, before its next
-    // line; without it the device could read old data that a new line names.
+    // H3, pairs with D1: orders earlier writes of this thread, to any memory, before its next line;
+    // otherwise the device could read old data that a new line names.
     void release() const {
         cpu_.store_fence();
         read_back();
     }
 
-    // Asks for what a store to `where` needs: its code and, if the CPU looks it up, the translation
-    // of the address. Nothing is read across the bus, and nothing written.
+    // Prefetches for a store to `where`: its code and, if the CPU looks it up, the translation of
+    // the address. It reads nothing across the bus and writes nothing.
     void warm(void const* where) const {
         cpu::prefetch(where);
         if constexpr (requires { cpu_.prefetch_stores(stores_.kind); }) {
@@ -122,7 +122,7 @@ class BasicHostMapped {
         }
     }
 
-    // Part of H1 and H3: what left this CPU has arrived when its next store leaves.
+    // Part of H1 and H3: stores that left this CPU have arrived before its next store leaves.
     void read_back() const {
         if (read_back_ != nullptr) cpu_.read_back(read_back_);
     }

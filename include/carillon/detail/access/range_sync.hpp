@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flush and invalidate, as access policies call them.
+// Flush and invalidate, for access policies.
 #pragma once
 
 #include <cstddef>
@@ -8,9 +8,9 @@
 
 namespace carillon::detail {
 
-// Makes writes to non-coherent mapped memory reach it, and reads see it. Implemented by Memory;
-// a policy holds a pointer to one, or nullptr where the memory is coherent. Ranges are widened to
-// whole atoms (VkPhysicalDeviceLimits::nonCoherentAtomSize).
+// Makes writes to non-coherent mapped memory reach it, and reads see it. Memory implements it; a
+// policy has a pointer to one, or nullptr if the memory is coherent. Ranges are widened to whole
+// atoms (VkPhysicalDeviceLimits::nonCoherentAtomSize).
 class RangeSync {
    public:
     virtual void flush(void const* where, std::size_t size) const = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The quad in terms of C++ atomics alone: what CPU threads use when they stand in for a device,
-// and what a CPU uses towards them. A quad is two 8-byte words; the one with the tag is written
-// last and read first, so a tag that was seen vouches for the other word.
+// The quad in terms of C++ atomics: for CPU threads that stand in for a device, and for a CPU that
+// talks to them. A quad is two 8-byte words. The one with the tag is written last and read first,
+// so a tag that was seen vouches for the other word.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@
 
 namespace carillon::detail::cpu {
 
-// Word atomics of the C++ memory model; the model checker puts its own in their place.
+// Word atomics of the C++ memory model; the model checker substitutes its own.
 struct StdWords {
     static std::uint64_t load(std::uint64_t const* from, std::memory_order order) {
         return std::atomic_ref(const_cast<std::uint64_t&>(*from)).load(order);
@@ -27,7 +27,7 @@ struct StdWords {
     }
     static std::uint64_t compare_exchange(std::uint64_t* to, std::uint64_t expected,
                                           std::uint64_t desired, std::memory_order order) {
-        // Relaxed where it fails: whoever gets another's word looks again.
+        // Relaxed on failure: a thread that finds another's word looks again.
         std::atomic_ref(*to).compare_exchange_strong(expected, desired, order,
                                                      std::memory_order_relaxed);
         return expected;
@@ -41,8 +41,8 @@ concept WordAtomics = requires(W const& words, std::uint64_t const* from, std::u
     words.store(to, value, order);
 };
 
-// E1, pairs with E2: the tag is loaded first, by an acquire; otherwise the payload could be of
-// before a tag that is new.
+// E1, pairs with E2: the tag is loaded first, by an acquire; otherwise the payload could be older
+// than a new tag.
 template <WordAtomics Words = StdWords>
 Quad load_quad(Quad const* from, Words const& words = {}) {
     Quad quad;
@@ -59,12 +59,12 @@ void store_quad(Quad* to, Quad const& quad, Words const& words = {}) {
     words.store(&to->high, quad.high, std::memory_order_release);
 }
 
-// E3, pairs with E4: without it what a flag or a credit vouches for could be loaded ahead of it.
+// E3, pairs with E4: otherwise data that a flag or a credit vouches for could be loaded ahead.
 inline std::uint64_t load_word(std::uint64_t const* from) {
     return StdWords::load(from, std::memory_order_acquire);
 }
 
-// E4, pairs with E3: without it a flag or a credit could be seen ahead of what comes before it.
+// E4, pairs with E3: otherwise a flag or a credit could be seen ahead of earlier stores.
 inline void store_word(std::uint64_t* to, std::uint64_t value) {
     StdWords::store(to, value, std::memory_order_release);
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the threads of a block copy device memory to host memory and the other way round, and how
-// one of them reads words of it. Loads go past the caches of the SM, which do not see what others
-// write.
+// Copies between device memory and host memory by the threads of a block, and loads of words by one
+// of them. Loads bypass the SM's caches, which do not see the writes of others.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +18,7 @@ struct Words {
     std::uint32_t word[3];
 };
 
-// Up to 12 bytes from any address, by the calling thread. What is beyond `size` has no meaning.
+// Loads up to 12 bytes from any address, by the calling thread. Bytes beyond `size` are undefined.
 [[nodiscard]] CARILLON_HD inline Words load_words(unsigned char const* from, std::size_t size) {
     Words words{};
 #if defined(__CUDA_ARCH__)
@@ -45,7 +44,7 @@ struct Words {
 
 #if defined(__CUDA_ARCH__)
 
-// 16 bytes each, `count` of them, by all threads of the block.
+// Copies `count` vectors of 16 bytes, by all threads of the block.
 __device__ inline void copy_vectors(uint4* to, uint4 const* from, std::size_t count) {
     constexpr std::size_t unrolled = 4;  // loads in flight hide the latency of memory
     std::size_t const stride = block::size();
@@ -60,7 +59,7 @@ __device__ inline void copy_vectors(uint4* to, uint4 const* from, std::size_t co
     for (; i < count; i += stride) to[i] = __ldcg(from + i);
 }
 
-// Fewer bytes than the block has threads, or a few more.
+// Copies fewer bytes than the block has threads, or a few more.
 __device__ inline void copy_bytes(unsigned char* to, unsigned char const* from, std::size_t size) {
     for (std::size_t i = block::thread_rank(); i < size; i += block::size())
         to[i] = __ldcg(from + i);
@@ -68,7 +67,7 @@ __device__ inline void copy_bytes(unsigned char* to, unsigned char const* from, 
 
 #endif
 
-// To host memory, by all threads of the block, each its part: others see the bytes after a barrier.
+// To host memory, by all threads of the block, each its part. Others see the bytes after a barrier.
 struct Push {
     // `to` and `from` have the same remainder by 16.
     CARILLON_HD static void copy(void* to, void const* from, std::size_t size) {
@@ -93,7 +92,7 @@ struct Push {
 
 #if defined(__CUDA_ARCH__)
 
-// A quad to where only a Word is aligned.
+// Stores a quad at an address that is aligned only for a Word.
 template <class Word>
 __device__ inline void store_quad(unsigned char* to, Quad const& quad) {
     constexpr unsigned words = sizeof(std::uint64_t) / sizeof(Word);
@@ -111,9 +110,9 @@ __device__ inline void store_quad<Quad>(unsigned char* to, Quad const& quad) {
         static_cast<unsigned>(quad.high), static_cast<unsigned>(quad.high >> 32)};
 }
 
-// `count` quads by all threads of the block. A load takes a round trip over the bus: so many of
-// each thread are on their way at once, of the last ones too. Fewer where each byte is stored by
-// itself, for want of registers.
+// Copies `count` quads by all threads of the block. A load takes a bus round trip, so each thread
+// has several in flight at once, also at the end. There are fewer if each byte is stored
+// separately, for lack of registers.
 template <class Word>
 __device__ inline void pull_quads(unsigned char* to, Quad const* from, std::size_t count) {
     constexpr std::size_t unrolled = sizeof(Word) == 1 ? 4 : 8;
@@ -142,7 +141,7 @@ __device__ inline void pull_quads(unsigned char* to, Quad const* from, std::size
     }
 }
 
-// By how `to` is aligned; `from` is to a quad.
+// Chooses by the alignment of `to`; `from` is aligned for quads.
 __device__ inline void pull_quads_to(unsigned char* to, Quad const* from, std::size_t count) {
     auto const address = reinterpret_cast<std::uintptr_t>(to);
     if (address % sizeof(Quad) == 0) {
@@ -156,8 +155,8 @@ __device__ inline void pull_quads_to(unsigned char* to, Quad const* from, std::s
 
 #endif
 
-// From host memory, by all threads of the block, each its part, as above: 32 or more on a GPU.
-// Of any alignment: every load that crosses the bus is of 16 bytes, but at most 15 at either end.
+// From host memory, by all threads of the block (32 or more on a GPU), each its part. Any
+// alignment: loads across the bus have 16 bytes, but for at most 15 single bytes at either end.
 struct Pull {
     CARILLON_HD static void copy(void* to, void const* from, std::size_t size) {
 #if defined(__CUDA_ARCH__)
@@ -168,7 +167,7 @@ struct Pull {
         std::size_t const head = to_boundary < size ? to_boundary : size;
         std::size_t const quads = (size - head) / sizeof(Quad);
         std::size_t const tail = head + quads * sizeof(Quad);
-        // A byte of either end for each of the first threads, on its way while the quads are.
+        // Each of the first threads loads a byte of either end, in flight together with the quads.
         std::size_t const rank = block::thread_rank();
         unsigned char first = 0;
         unsigned char last = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The accesses and the fence of a device thread that the device's policies are made of: PTX where
-// the code is compiled for a GPU, C++ atomics where a CPU thread stands in for one. The policies
-// take a class that models these concepts, in pieces, as a parameter: the tests put a simulated bus
-// or a model checker in the place of DeviceInstructions.
+// The accesses and the fence of a device thread, of which the device's policies are made: PTX if
+// the code is compiled for a GPU, C++ atomics if a CPU thread stands in for one. The policies take
+// a class that models these concepts as a parameter: the tests substitute a simulated bus or a
+// model checker for DeviceInstructions.
 #pragma once
 
 #include <concepts>
@@ -22,7 +22,7 @@
 
 namespace carillon::detail {
 
-// Loads of a device thread, each one access but load_pair(), which is of two words.
+// Loads of a device thread. Each is one access, except load_pair() of two words.
 template <class Gpu>
 concept GpuLoads = std::copyable<Gpu> &&
     requires(Gpu const& gpu, Quad const* quad, std::uint64_t const* word) {
@@ -32,7 +32,7 @@ concept GpuLoads = std::copyable<Gpu> &&
     { gpu.load_pair(word) } -> std::same_as<Quad>;
 };
 
-// Its relaxed stores, and the fence that puts all before it ahead of all behind it, to every side.
+// Relaxed stores, and the fence that orders all before it ahead of all behind it, for every side.
 template <class Gpu>
 concept GpuStores = std::copyable<Gpu> &&
     requires(Gpu const& gpu, Quad* to, Quad const& quad, std::uint64_t* word, std::uint64_t value) {
@@ -41,7 +41,7 @@ concept GpuStores = std::copyable<Gpu> &&
     gpu.fence_system();
 };
 
-// Read-modify-writes that order nothing; both return what the word held before.
+// Read-modify-writes that order nothing; both return the previous word.
 template <class Gpu>
 concept GpuClaims = std::copyable<Gpu> &&
     requires(Gpu const& gpu, std::uint64_t* word, std::uint64_t value) {
@@ -49,18 +49,18 @@ concept GpuClaims = std::copyable<Gpu> &&
     { gpu.compare_exchange(word, value, value) } -> std::same_as<std::uint64_t>;
 };
 
-// What makes the loads of a poll independent of each other, whatever is done with what they load.
+// Keeps the loads of a poll independent of each other, however their results are used.
 template <class Gpu>
 concept GpuKeeps = std::copyable<Gpu> && requires(Gpu const& gpu, Quad const* quads, Line* lines) {
     gpu.keep_whole(quads, std::size_t{1});
     gpu.keep_in_memory(lines);
 };
 
-// Lines in a row at once, where the GPU has that: the first `count`, at most the template's number,
-// at least `quads` quads of each and of the last one `last`. Or one by one: stage_bulk() puts line
-// `i`, which is for `to`, where store_staged() takes the first `count` from, or stores it itself;
-// no other row and no store_bulk() of the same number comes in between. settle_bulk() waits until
-// all that the thread has stored so is written.
+// Stores several lines in a row at once, if the GPU can: the first `count`, at most the template's
+// number, with at least `quads` quads of each and `last` of the last one. Or one by one:
+// stage_bulk() puts aside line `i`, which is for `to`, and store_staged() stores the first `count`;
+// stage_bulk() may also store the line itself. No other row and no store_bulk() of the same number
+// comes in between. settle_bulk() waits until all such stores of the thread are written.
 template <class Gpu>
 concept GpuBulkStores = GpuStores<Gpu> &&
     requires(Gpu const& gpu, Line* to, Line const* from, std::size_t count, std::size_t quads,
@@ -75,7 +75,7 @@ class DeviceInstructions {
    public:
 #if defined(__CUDA_ARCH__)
     __device__ static Quad load_relaxed(Quad const* from) { return ptx::load_relaxed(from); }
-    // G1, in both its widths.
+    // G1, in both widths.
     __device__ static Quad load_acquire(Quad const* from) { return ptx::load_acquire(from); }
     __device__ static std::uint64_t load_acquire(std::uint64_t const* from) {
         return ptx::load_acquire(from);
@@ -101,7 +101,7 @@ class DeviceInstructions {
         ptx::keep_whole(quads, count);
     }
     __device__ static void keep_in_memory(Line* lines) { ptx::keep_in_memory(lines); }
-    // From sm_90 on; before that as many writes as quads.
+    // For sm_90 and later; before that there are as many writes as quads.
     template <std::size_t most>
     __device__ static void store_bulk(Line* to, Line const* from, std::size_t count,
                                       std::size_t quads, std::size_t last) {
@@ -134,7 +134,7 @@ class DeviceInstructions {
 #endif
     }
 #else
-    // Each lets the other threads of a tested block run first.
+    // Each access lets the other threads of a tested block run first.
     CARILLON_HD static Quad load_relaxed(Quad const* from) { return load_acquire(from); }
     // G1: E1 and E3 have the acquire.
     CARILLON_HD static Quad load_acquire(Quad const* from) {
@@ -156,7 +156,7 @@ class DeviceInstructions {
         detail::pass_tested();
         cpu::store_word(to, word);
     }
-    // Relaxed, as a GPU's: who has claimed what orders nothing.
+    // Relaxed like a GPU's: claims order nothing.
     CARILLON_HD static std::uint64_t fetch_add(std::uint64_t* to, std::uint64_t addend) {
         detail::pass_tested();
         return cpu::StdWords::fetch_add(to, addend, std::memory_order_relaxed);

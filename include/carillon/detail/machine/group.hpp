@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who does something together, as a parameter: a thread by itself, the lanes of a warp, or the
-// threads of a block (block.hpp). On a GPU every thread of the group makes each of these calls
-// together with the others; on the emulated device one thread stands for them all, except in a
-// block that a test runs (testing.hpp). A test can put another group in its place. The names are
-// those of CUDA's cooperative groups, where it has one.
+// Groups of threads that do something together, as a parameter: one thread, the lanes of a warp, or
+// the threads of a block (block.hpp). On a GPU all threads of the group make each of these calls
+// together. On the emulated device one thread stands for them all, except in a block that a test
+// runs (testing.hpp). A test can substitute another group. The names are those of CUDA's
+// cooperative groups, where these have one.
 #pragma once
 
 #include <concepts>
@@ -20,38 +20,38 @@ namespace carillon::detail {
 
 template <class G>
 concept Group = std::copyable<G> && requires(G const& group) {
-    // The number of the calling thread, from 0, and how many there are.
+    // The number of the calling thread, from 0, and the number of threads.
     { group.thread_rank() } -> std::same_as<unsigned>;
     { group.size() } -> std::same_as<unsigned>;
-    // Every thread has arrived here, and what each wrote before is visible to all.
+    // Returns when every thread has called it; earlier writes of each are then visible to all.
     group.sync();
 };
 
-// A group whose threads tell each other values, as the lanes of a warp do.
+// A group whose threads exchange values, like the lanes of a warp.
 template <class G>
 concept VotingGroup = Group<G> && requires(G const& group, bool value, std::uint64_t word) {
-    // What size() is at most, as the compiler knows it.
+    // The largest size(), known to the compiler.
     { G::most } -> std::convertible_to<unsigned>;
-    // Whether `value` is true in all threads; in any.
+    // Whether `value` is true in all threads, or in any thread.
     { group.all(value) } -> std::same_as<bool>;
     { group.any(value) } -> std::same_as<bool>;
-    // In how many threads it is true; in how many of those of a lower rank.
+    // The number of threads in which it is true, in the group or among those of lower rank.
     { group.count(value) } -> std::same_as<unsigned>;
     { group.count_before(value) } -> std::same_as<unsigned>;
     // The word of the thread of rank 0.
     { group.broadcast(word) } -> std::same_as<std::uint64_t>;
 };
 
-// A group whose threads see one variable, as those of a block do.
+// A group whose threads see one variable, like those of a block.
 template <class G>
 concept SharingGroup = Group<G> && requires(G const& group, int& own) {
-    // One for each name, which is a type. One thread writes it, and a sync() comes between. `own`
-    // takes its place where one thread is the group.
+    // One variable for each name, which is a type. One thread writes it, and a sync() comes
+    // between. If one thread is the group, `own` takes its place.
     { group.template shared<int>(own) } -> std::same_as<int&>;
 };
 
-// Whether the calling thread is the one that does what one does for all. Groups are given by value:
-// where a reference into an end is passed on, nvcc makes other code.
+// Whether the calling thread does what one thread does for all. Groups are passed by value: passing
+// on a reference into an end changes nvcc's code.
 template <Group G>
 [[nodiscard]] CARILLON_HD bool is_leader(G group) {
     return group.thread_rank() == 0;
@@ -82,7 +82,7 @@ class WarpLanes {
     static constexpr unsigned most = lanes_per_warp;
     [[nodiscard]] __device__ static unsigned thread_rank() { return threadIdx.x % lanes_per_warp; }
     [[nodiscard]] __device__ static unsigned size() { return lanes_per_warp; }
-    // W1, in every lane: without it a lane's loads could come behind what lane 0 stores for all.
+    // W1, in every lane: otherwise a lane's loads could come after lane 0's stores for all.
     __device__ static void sync() { __syncwarp(); }
     [[nodiscard]] __device__ static bool all(bool value) { return __all_sync(everybody, value); }
     [[nodiscard]] __device__ static bool any(bool value) { return __any_sync(everybody, value); }
@@ -105,7 +105,7 @@ class WarpLanes {
 
 class WarpLanes {
    public:
-    // What is compiled for one thread serves several lanes too, without what makes a GPU's faster.
+    // Code for one thread also serves several lanes, without the GPU's optimisations.
     static constexpr unsigned most = 1;
     [[nodiscard]] CARILLON_HD static unsigned thread_rank() {
         auto const* const tested = tested_block;

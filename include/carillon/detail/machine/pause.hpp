@@ -11,18 +11,18 @@
 
 namespace carillon::detail::cpu {
 
-// How many polls in a row a thread makes before it offers its processor to others: a few
-// microseconds where every thread has a processor of its own, none where they share.
+// The number of polls in a row before a thread yields its processor: a few microseconds, when every
+// thread has a processor of its own.
 inline constexpr std::uint32_t polls_before_yield = 128;
 
 // Processors that this thread may run on (sched_getaffinity); at least 1.
 [[nodiscard]] unsigned available_processors();
 
-// TPAUSE, UMONITOR and UMWAIT are there (CPUID: WAITPKG).
+// Whether the CPU has TPAUSE, UMONITOR and UMWAIT (CPUID: WAITPKG).
 [[nodiscard]] bool has_waitpkg();
 
-// The ways in which a CPU waits. HostWait takes this class as a parameter: the tests put one that
-// records in its place.
+// The ways in which a CPU waits. HostWait takes this class as a parameter: the tests substitute a
+// class that records.
 class Waits {
    public:
     [[nodiscard]] static bool has_waitpkg() { return cpu::has_waitpkg(); }
@@ -30,15 +30,15 @@ class Waits {
     static void pause() { _mm_pause(); }
     static void yield() { sched_yield(); }
 
-    // These need WAITPKG. Each ends by itself: within about 0.2 us, and within a few.
+    // These need WAITPKG. timed_pause() ends within about 0.2 us, monitored_wait() within a few us.
     static void timed_pause();
     static void monitored_wait();
-    // What `monitored_wait` waits for: a write, by whoever, to the cache line of `address`. A
-    // write before this call goes unnoticed: look once more between the two.
+    // Selects the cache line of `address`: monitored_wait() waits for a write to it by anybody. An
+    // earlier write goes unnoticed, so look once more between the two calls.
     static void monitor(void const* address);
 };
 
-// `polls`: unsuccessful polls so far in a row.
+// `polls` is the number of unsuccessful polls in a row so far.
 inline void pause_or_yield(std::uint32_t polls, bool oversubscribed) {
     if (oversubscribed || polls >= polls_before_yield) {
         sched_yield();

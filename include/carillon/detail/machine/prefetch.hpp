@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is to be near when it is needed. Hints: nothing is read that a program could notice.
+// Prefetches: hints without an effect that a program could notice.
 #pragma once
 
 #include <xmmintrin.h>
@@ -10,13 +10,13 @@
 
 namespace carillon::detail::cpu {
 
-// The line of an address, and its translation. Of write-combining and uncached memory an x86 CPU
-// fetches nothing (Intel SDM, PREFETCHh); to know that it has to look the page up.
+// Fetches the line of an address, and its translation. An x86 CPU only looks up the page of
+// write-combining and uncached memory (Intel SDM, PREFETCHh).
 inline void prefetch(void const* where) {
     _mm_prefetch(static_cast<char const*>(where), _MM_HINT_T0);
 }
 
-// The first lines of a function, into the caches that data and code share.
+// Fetches the first lines of a function, into the caches that data and code share.
 template <class Function>
 void prefetch_code(Function* function, std::size_t lines) {
     auto const* const code = reinterpret_cast<char const*>(function);

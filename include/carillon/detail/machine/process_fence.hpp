@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A full fence between the threads of one process, of which one side costs no instruction.
+// A full fence between the threads of one process that costs one side no instruction.
 #pragma once
 
 #include <atomic>

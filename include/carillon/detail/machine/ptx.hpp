@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The GPU's accesses, in PTX. Empty where code is compiled for a CPU.
+// The GPU's accesses, in PTX. Empty if code is compiled for a CPU.
 //
 // A quad is accessed as the scalar type .b128 (PTX ISA 8.3 and later, sm_70 and later), not as a
-// vector: the memory consistency model takes a vector access for separate accesses to its elements
+// vector: the memory consistency model treats a vector access as separate accesses to its elements
 // in no order (PTX ISA, Memory Consistency Model, "Vector Data-types"). Towards a CPU, PTX defers
-// to the platform; what we rely on across the bus, and on what ground, is in docs/guarantees.md.
+// to the platform; docs/guarantees.md says what we rely on across the bus, and why.
 #pragma once
 
 #if defined(__CUDA_ARCH__)
@@ -15,9 +15,9 @@
 
 namespace carillon::detail::ptx {
 
-// The address of a load whose lanes may differ, as far as the compiler can know. What all lanes
-// load from one address it moves to the warp's uniform registers, and there it waits for one load
-// before it makes the next (nvcc 13.0, sm_90: 300 ns on a round trip).
+// The address of a load that differs between lanes, as far as the compiler can know. If all lanes
+// load from one address, the compiler moves the result to the warp's uniform registers, and then
+// waits for each load before the next (nvcc 13.0, sm_90: 300 ns on a round trip).
 __device__ inline std::size_t of_lane(Quad const* from) {
     std::uint32_t one;
     asm("{\n\t.reg .u32 mask;\n\tmov.u32 mask, %%lanemask_eq;\n\tpopc.b32 %0, mask;\n\t}"
@@ -37,12 +37,12 @@ __device__ inline Quad load_relaxed_at(std::size_t address) {
     return quad;
 }
 
-// Orders nothing: for what an acquire follows (G1), of the line's last quad or of the line itself.
+// Orders nothing: an acquire follows (G1), of the line's last quad or of the line itself.
 __device__ inline Quad load_relaxed(Quad const* from) { return load_relaxed_at(of_lane(from)); }
 
-// 16 bytes of host memory, and one, as they are there now: a load of system scope is served by no
-// cache of the GPU's. Every thread has an address of its own. Orders nothing: what the CPU wrote
-// before a line is loaded after that was acquired (G1).
+// Loads 16 bytes or one byte of host memory, as it is now: no cache of the GPU serves a load of
+// system scope. Every thread has its own address. Orders nothing: the CPU wrote the data before a
+// line, and this load comes after that line's acquire (G1).
 __device__ inline Quad load_host(Quad const* from) {
     return load_relaxed_at(__cvta_generic_to_global(from));
 }
@@ -55,7 +55,7 @@ __device__ inline unsigned char load_host(unsigned char const* from) {
     return static_cast<unsigned char>(byte);
 }
 
-// G1, pairs with X3 across the bus and with G2: without it the thread could load what the line
+// G1, pairs with X3 across the bus and with G2: otherwise the thread could load data that the line
 // names ahead of the line.
 __device__ inline Quad load_acquire(Quad const* from) {
     Quad quad;
@@ -69,7 +69,7 @@ __device__ inline Quad load_acquire(Quad const* from) {
     return quad;
 }
 
-// Orders nothing: a fence goes before it where it refers to something (G2).
+// Orders nothing: if the quad refers to data, a fence goes before it (G2).
 __device__ inline void store_relaxed(Quad* to, Quad quad) {
     asm volatile(
         "{\n\t.reg .b128 quad;\n\t"
@@ -79,12 +79,12 @@ __device__ inline void store_relaxed(Quad* to, Quad quad) {
         : "memory");
 }
 
-// Uses every word of `quads`, to no end. Of a quad that is loaded ptxas keeps the words that are
-// used somewhere: where that is the tag alone, the load becomes one of 32 bits, and its register
-// may be one of an earlier load's, for which it then waits: a trip to the L2 cache more in every
-// poll (nvcc 13.0, sm_90, 16 bytes out and 8 back: 230 to 260 ns of 1900). Used together, if only
-// on a path that is seldom taken, they all have registers of their own. An empty asm statement is
-// no use to ptxas; this is one, which sleeps for 0 ns once in 2^32 times. Pinned: ctest -L sass.
+// Uses every word of `quads`, without effect. ptxas keeps only the words of a loaded quad that are
+// used somewhere. If only the tag is used, the load becomes one of 32 bits, and its register may be
+// one of an earlier load, for which it then waits: one more trip to the L2 cache in every poll
+// (nvcc 13.0, sm_90, 16 bytes out and 8 back: 230 to 260 ns of 1900). If all words are used
+// together, even on a rare path, each has its own register. ptxas ignores an empty asm statement.
+// This one sleeps for 0 ns once in 2^32 times. Pinned: ctest -L sass.
 __device__ inline void keep_whole(Quad const* quads, std::size_t count) {
     std::uint64_t all = 0;
     for (std::size_t i = 0; i < count; ++i) all ^= quads[i].low ^ quads[i].high;
@@ -95,23 +95,23 @@ __device__ inline void keep_whole(Quad const* quads, std::size_t count) {
         "r"(static_cast<std::uint32_t>(~all >> 32)));
 }
 
-// Gives the lines an address that the compiler does not see through. What does not fit into
-// registers ptxas would otherwise load, wait for and spill quad by quad (nvcc 13.0: 80 trips to the
-// L2 cache for 1 KiB).
+// Gives the lines an address that the compiler cannot see through. Otherwise ptxas would load lines
+// that do not fit into registers, wait for them and spill them quad by quad (nvcc 13.0: 80 trips to
+// the L2 cache for 1 KiB).
 __device__ inline void keep_in_memory(Line* lines) { asm volatile("" ::"l"(lines) : "memory"); }
 
 #if __CUDA_ARCH__ >= 900
 // Lines in a row are sent from shared memory by the bulk copy engine, which makes one write on the
-// bus of up to 128 bytes. Why a quad arrives whole is in docs/guarantees.md; nothing is ordered by
-// it. One thread of a block does so.
+// bus of up to 128 bytes. docs/guarantees.md says why a quad arrives whole. It orders nothing. One
+// thread of a block uses it.
 
-// The address of the block's lines that are to be sent, in shared memory.
+// The address in shared memory of the lines to be sent.
 template <std::size_t most>
 [[nodiscard]] __device__ inline std::uint32_t staged_lines() {
     __shared__ Line staged[most];
     return static_cast<std::uint32_t>(__cvta_generic_to_shared(staged));
 }
-// What was put there before has been read.
+// Waits until the lines put there before have been read.
 __device__ inline void await_staged() {
     asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
 }
@@ -129,7 +129,7 @@ __device__ inline void send_staged(Line* to, std::uint32_t shared, std::size_t b
 }
 
 // Sends the first `count` lines, at most `most`: the first `quads` quads of each and `last` of the
-// last one. What lies between is sent with them, and says nothing.
+// last one. Quads in between are sent too, and have no meaning.
 template <std::size_t most>
 __device__ inline void store_bulk(Line* to, Line const* from, std::size_t count, std::size_t quads,
                                   std::size_t last) {
@@ -145,7 +145,7 @@ __device__ inline void store_bulk(Line* to, Line const* from, std::size_t count,
     send_staged(to, shared, (count - 1) * sizeof(Line) + last * sizeof(Quad));
 }
 
-// The same in pieces: line after line from number 0 on, and then the first `count`.
+// The two halves of store_bulk(): stage lines from number 0 on, and then send the first `count`.
 template <std::size_t most>
 __device__ inline void stage_bulk(std::uint32_t i, Line const& line, std::size_t quads) {
     if (i == 0) await_staged();
@@ -159,11 +159,11 @@ __device__ inline void store_staged(Line* to, std::size_t count, std::size_t qua
     send_staged(to, staged_lines<most>(), (count - 1) * sizeof(Line) + quads * sizeof(Quad));
 }
 
-// What this thread sent so is written: before the block's shared memory goes.
+// Waits until this thread's lines are written: before the block's shared memory goes.
 __device__ inline void settle_bulk() { asm volatile("cp.async.bulk.wait_group 0;" ::: "memory"); }
 #endif
 
-// G1, for a word: without it the thread could load what a flag or a credit vouches for ahead of it.
+// G1, for a word: otherwise data for which the word vouches could be loaded ahead of it.
 __device__ inline std::uint64_t load_acquire(std::uint64_t const* from) {
     std::uint64_t word;
     asm volatile("ld.acquire.sys.global.u64 %0, [%1];"
@@ -173,14 +173,14 @@ __device__ inline std::uint64_t load_acquire(std::uint64_t const* from) {
     return word;
 }
 
-// As that of a quad: G2 goes before it where something has to be seen before the word.
+// Orders nothing: G2 goes before it if something has to be seen before the word.
 __device__ inline void store_relaxed(std::uint64_t* to, std::uint64_t word) {
     asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(__cvta_generic_to_global(to)),
                  "l"(word)
                  : "memory");
 }
 
-// For words that only this GPU's threads touch: who has claimed what. They order nothing.
+// For claim words, which only this GPU's threads touch. They order nothing.
 __device__ inline std::uint64_t fetch_add(std::uint64_t* to, std::uint64_t addend) {
     std::uint64_t previous;
     asm volatile("atom.relaxed.gpu.global.add.u64 %0, [%1], %2;"
@@ -201,8 +201,8 @@ __device__ inline std::uint64_t compare_exchange(std::uint64_t* to, std::uint64_
     return previous;
 }
 
-// G2, pairs with X1 across the bus and with G1: without it what the thread wrote, or read, before
-// could come behind its next line or credit.
+// G2, pairs with X1 across the bus and with G1: otherwise the thread's earlier writes and reads
+// could come after its next line or credit.
 __device__ inline void fence_system() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
 
 __device__ inline std::uint64_t global_timer() {
@@ -211,14 +211,14 @@ __device__ inline std::uint64_t global_timer() {
     return ns;
 }
 
-// Where it is in the program it stays: the loads and atomics beside it are volatile too.
+// Stays at its place in the program: the loads and atomics beside it are volatile too.
 __device__ inline std::uint64_t clock_ticks() {
     std::uint64_t ticks;
     asm volatile("mov.u64 %0, %%clock64;" : "=l"(ticks)::"memory");
     return ticks;
 }
 
-// PTX ISA: nanosleep, sm_70; from nothing to twice `ns`, which is at most 1 ms.
+// PTX ISA: nanosleep, sm_70. Sleeps from nothing to twice `ns`, which is at most 1 ms.
 __device__ inline void sleep(std::uint32_t ns) { asm volatile("nanosleep.u32 %0;" ::"r"(ns)); }
 
 __device__ inline std::uint32_t sm() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every way in which an x86 CPU stores a line, and what is known of it. How each is done is in
-// src/cpu/stores/; to add one, see src/cpu/stores.hpp.
+// The ways in which an x86 CPU stores a line, and their traits. src/cpu/stores/ implements them;
+// src/cpu/stores.hpp says how to add one.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace carillon::detail {
 
 // The instruction that stores a line; the narrowest first.
 enum class StoreKind : std::uint8_t {
-    cached,     // two 8-byte atomics a quad: cached memory, that is the emulated device
+    cached,     // two 8-byte atomics per quad: for cached memory, the emulated device's
     sse2,       // four 16-byte streaming stores
     avx2,       // two 32-byte streaming stores
     avx512,     // one 64-byte streaming store
@@ -22,20 +22,20 @@ enum class StoreKind : std::uint8_t {
 };
 
 // one_step stores payload and tags together. two_step stores the payload under the slot's previous
-// tags, fences, and stores the tags: for CPUs whose write-combining buffers may be evicted in
-// 8-byte pieces half way through a line, that is all that lack MOVDIR64B.
+// tags, fences, and stores the tags. CPUs without MOVDIR64B need that: their write-combining
+// buffers may be evicted in 8-byte pieces half way through a line.
 enum class PublishMode : std::uint8_t { one_step, two_step };
 
-// What is known of a kind.
+// The traits of a kind.
 struct StoreTraits {
     StoreKind kind;
     std::string_view name;
-    std::string_view feature;  // of the CPU that has it, as /proc/cpuinfo calls it; empty: all have
-    std::size_t width;         // bytes that it stores at once
-    PublishMode mode;          // that a single line needs in the memory that it is for
+    std::string_view feature;  // the CPU's, as in /proc/cpuinfo; empty: all CPUs have it
+    std::size_t width;         // bytes that one instruction stores
+    PublishMode mode;          // for a single line in the kind's memory
 };
 
-// Of all kinds, in their order.
+// The traits of all kinds, in their order.
 [[nodiscard]] std::span<StoreTraits const> store_table();
 [[nodiscard]] StoreTraits const& traits_of(StoreKind kind);
 

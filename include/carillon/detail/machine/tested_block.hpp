@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A block of the emulated device whose threads a test runs (carillon/testing.hpp). On the ordinary
-// emulated device there is none, and one thread stands for the block.
+// A block of the emulated device whose threads a test runs (carillon/testing.hpp). The ordinary
+// emulated device has none: one thread stands for the block.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@
 
 namespace carillon::detail {
 
-// What the calling thread of the block does with the others. Each function but thread_rank(),
-// size(), lanes() and shared() lets other threads run.
+// How the calling thread works together with the block's others. Each function except
+// thread_rank(), size(), lanes() and shared() lets other threads run.
 class TestedBlock {
    public:
     TestedBlock() = default;
@@ -26,20 +26,20 @@ class TestedBlock {
     [[nodiscard]] virtual unsigned lanes() const = 0;  // of the calling thread's warp
 
     virtual void sync(CodeLocation const& where) = 0;
-    // The same of a warp. `call` names the vote, for a report.
+    // sync() for the threads of a warp. `call` names the vote, for a report.
     virtual void sync_warp(char const* call) = 0;
-    // Bit i: what lane i of the warp has voted.
+    // Bit i is the vote of the warp's lane i.
     [[nodiscard]] virtual std::uint32_t ballot(char const* call, bool value) = 0;
     // The word of the warp's first lane.
     [[nodiscard]] virtual std::uint64_t broadcast(char const* call, std::uint64_t word) = 0;
-    // Memory that all threads of the block see: one for each `site`.
+    // Memory that all threads of the block see: one piece for each `site`.
     [[nodiscard]] virtual void* shared(void const* site, std::size_t bytes,
                                        std::size_t alignment) = 0;
-    // The thread calls the library.
+    // Called when the thread calls the library.
     virtual void pass() = 0;
 };
 
-// The block of this thread of the CPU; nullptr: one thread is the block.
+// The block of this CPU thread; nullptr: one thread is the block.
 inline constinit thread_local TestedBlock* tested_block = nullptr;
 
 inline void pass_tested() {

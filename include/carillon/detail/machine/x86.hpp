@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The accesses and fences of an x86 CPU that the host's policies are made of. The policies take a
-// class that models these concepts, in pieces, as a parameter: the tests put a simulated bus or a
-// model checker in the place of X86.
+// The accesses and fences of an x86 CPU, of which the host's policies are made. The policies take a
+// class that models these concepts as a parameter: the tests substitute a simulated bus or a model
+// checker for X86.
 #pragma once
 
 #include <emmintrin.h>
@@ -18,7 +18,7 @@
 
 namespace carillon::detail {
 
-// Acquire loads of a CPU, each one access.
+// Acquire loads of a CPU. Each is one access.
 template <class Cpu>
 concept CpuLoads = std::copyable<Cpu> &&
     requires(Cpu const& cpu, Quad const* quad, std::uint64_t const* word) {
@@ -26,14 +26,14 @@ concept CpuLoads = std::copyable<Cpu> &&
     { cpu.load_word(word) } -> std::same_as<std::uint64_t>;
 };
 
-// A word of any memory; to cached memory behind every earlier store and load.
+// Stores a word to any memory; in cached memory it comes after every earlier store and load.
 template <class Cpu>
 concept CpuStores = std::copyable<Cpu> &&
     requires(Cpu const& cpu, std::uint64_t* word, std::uint64_t value) {
     cpu.store_word(word, value);
 };
 
-// Read-modify-writes that acquire and release; both return what the word held before.
+// Read-modify-writes that acquire and release; both return the previous word.
 template <class Cpu>
 concept CpuClaims = std::copyable<Cpu> &&
     requires(Cpu const& cpu, std::uint64_t* word, std::uint64_t value) {
@@ -41,8 +41,8 @@ concept CpuClaims = std::copyable<Cpu> &&
     { cpu.compare_exchange(word, value, value) } -> std::same_as<std::uint64_t>;
 };
 
-// Into memory of the other side that is mapped: store_fence() puts earlier stores ahead of later
-// ones and has them leave, read_back() waits until they have arrived.
+// Stores into mapped memory of the other side. store_fence() orders earlier stores ahead of later
+// ones and makes them leave; read_back() waits until they have arrived.
 template <class Cpu>
 concept CpuMappedStores = CpuStores<Cpu> && requires(Cpu const& cpu, StoreKind kind, Line* to,
                                                      Line const& line, std::uint64_t const* word) {
@@ -51,7 +51,7 @@ concept CpuMappedStores = CpuStores<Cpu> && requires(Cpu const& cpu, StoreKind k
     cpu.read_back(word);
 };
 
-// Many lines in a row, faster than one by one. Not every stand-in has it.
+// Stores many lines in a row, faster than one by one. Not every stand-in has it.
 template <class Cpu>
 concept CpuBulkStores = requires(Cpu const& cpu, StoreKind kind, Line* to, void const* payloads,
                                  std::size_t count, Tag first) {
@@ -60,9 +60,9 @@ concept CpuBulkStores = requires(Cpu const& cpu, StoreKind kind, Line* to, void 
 
 class X86 {
    public:
-    // The CPU must support the kind. The line goes in registers, not by its address: put together
-    // in memory a moment ago and loaded as a whole, it would wait until its pieces have left the
-    // store buffer, and they for the store fence before them.
+    // The CPU must support the kind. The line is passed in registers: if it was just assembled in
+    // memory and loaded as a whole, the load would wait until its pieces have left the store
+    // buffer, and these wait for the store fence before them.
     static void store_line(StoreKind kind, Line* to, Line const& line) {
         auto const* const quads = reinterpret_cast<__m128i const*>(&line);
         store_quads(kind, to, _mm_load_si128(quads), _mm_load_si128(quads + 1),
@@ -72,7 +72,7 @@ class X86 {
     static void store_payloads(StoreKind kind, Line* to, void const* payloads, std::size_t count,
                                Tag first);
 
-    // Asks for the code of store_line().
+    // Prefetches the code of store_line().
     static void prefetch_stores(StoreKind kind);
 
     // Ordinary stores and loads: x86 keeps the order of stores to cached memory, and of loads.
@@ -82,9 +82,9 @@ class X86 {
         return cpu::load_word(from);
     }
 
-    // X5, pairs with itself: whoever sees a claim sees what was told before it.
-    // Read-modify-writes of words that only CPU threads touch; both return what the word held
-    // before. A locked instruction drains the write-combining buffers, as a store fence does.
+    // X5, pairs with itself: a thread that sees a claim sees the stores before it.
+    // Read-modify-writes of words that only CPU threads touch; both return the previous word. A
+    // locked instruction drains the write-combining buffers, like a store fence.
     [[nodiscard]] static std::uint64_t fetch_add(std::uint64_t* to, std::uint64_t addend) {
         return cpu::StdWords::fetch_add(to, addend, std::memory_order_acq_rel);
     }
@@ -93,14 +93,14 @@ class X86 {
         return cpu::StdWords::compare_exchange(to, expected, desired, std::memory_order_acq_rel);
     }
 
-    // X1, pairs with G2: an acquire, as every load of x86 is; what the compiler makes of it is
-    // below. An aligned 16-byte vector load is a single access on every CPU with AVX, which
-    // Device::open requires (docs/guarantees.md). Assembly and not an intrinsic: GCC replaces a
+    // X1, pairs with G2: an acquire, as is every load of x86; the asm clobber holds for the
+    // compiler. An aligned 16-byte vector load is a single access on every CPU with AVX, which
+    // Device::open requires (docs/guarantees.md). It is assembly, not an intrinsic: GCC replaces a
     // vector load of which only parts are used by scalar loads of the parts, and a quad that
     // arrives between two of them is torn.
     [[nodiscard]] static Quad load_quad(Quad const* from) {
 #if CARILLON_THREAD_SANITIZER
-        return cpu::load_quad(from);  // the same, in terms that the sanitizer understands
+        return cpu::load_quad(from);  // the same in terms that the sanitizer understands
 #else
         __m128i loaded;
         asm volatile("movdqa %1, %0" : "=x"(loaded) : "m"(*from) : "memory");
@@ -110,8 +110,8 @@ class X86 {
 #endif
     }
 
-    // The same for a store: one access, and behind every earlier store to cached memory. Assembly,
-    // lest GCC store in halves a quad that it has in two registers.
+    // One access, after every earlier store to cached memory. It is assembly, so that GCC does not
+    // store a quad in halves that it has in two registers.
     static void store_quad(Quad* to, Quad const& quad) {
 #if CARILLON_THREAD_SANITIZER
         cpu::store_quad(to, quad);
@@ -122,18 +122,18 @@ class X86 {
 #endif
     }
 
-    // X3, pairs with G1: without it a line may stay where it is, or overtake the data that it
-    // names. Earlier stores of this thread, streaming ones included, come before later ones; what
-    // is in its write-combining buffers leaves.
+    // X3, pairs with G1: otherwise a line may stay in the CPU, or overtake the data that it names.
+    // Earlier stores of this thread, also streaming ones, come before later ones; its
+    // write-combining buffers drain.
     static void store_fence() {
         std::atomic_thread_fence(std::memory_order_release);
         _mm_sfence();
     }
 
-    // X4, pairs with G1: without it a line could overtake data where the device keeps no order.
-    // A load across the bus. Later stores of this thread leave after it is complete, and by then
-    // what the thread wrote to that device before has arrived there: on PCI Express a read does
-    // not overtake writes.
+    // X4, pairs with G1: otherwise a line could overtake data on a device that keeps no order. A
+    // load across the bus: later stores of this thread leave after it is complete, and by then the
+    // thread's earlier writes to that device have arrived, since on PCI Express a read does not
+    // overtake writes.
     static void read_back(std::uint64_t const* from) { (void)cpu::load_word(from); }
 
    private:

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names that let one source be compiled by a C++ compiler and by nvcc.
+// Names that let a C++ compiler and nvcc compile the same source.
 #pragma once
 
 #include "carillon/detail/wire/language.hpp"
 
-// CARILLON_POLICY_CODE goes before a CARILLON_HD function that calls an access policy: the policy
-// decides on which side the instantiation can run, and nvcc is not to complain about the other.
+// CARILLON_POLICY_CODE goes before a CARILLON_HD function that calls an access policy. The policy
+// decides on which side the instantiation can run, and nvcc must not complain about the other.
 #if defined(__CUDACC__)
 #define CARILLON_HD __host__ __device__
 #define CARILLON_POLICY_CODE _Pragma("nv_exec_check_disable")
@@ -14,9 +14,9 @@
 #define CARILLON_POLICY_CODE
 #endif
 
-// SELDOM, before a loop that runs seldom: a GPU's compiler is not to make a kernel long by
-// unrolling it. UNROLL, before one over what is to be in registers: unrolled late, that lies in
-// local memory.
+// SELDOM goes before a loop that runs seldom: a GPU's compiler must not lengthen a kernel by
+// unrolling it. UNROLL goes before a loop over data that belong in registers: if it is unrolled
+// late, the data are in local memory.
 #if defined(__CUDA_ARCH__)
 #define CARILLON_SELDOM _Pragma("unroll 1")
 #define CARILLON_UNROLL _Pragma("unroll")
@@ -25,8 +25,8 @@
 #define CARILLON_UNROLL
 #endif
 
-// Begins the declaration of a function that is to be a part of each that calls it. NVRTC knows no
-// GNU attributes.
+// Begins the declaration of a function that is inlined into every caller. NVRTC knows no GNU
+// attributes.
 #if defined(__CUDACC_RTC__)
 #define CARILLON_ALWAYS_INLINE __forceinline__
 #else
@@ -50,7 +50,7 @@
 #define CARILLON_ADDRESS_SANITIZER 0
 #endif
 
-// 1 in a translation unit that nvcc compiles: only there can a kernel for the GPU be instantiated.
+// 1 in a translation unit that nvcc compiles: only there can a GPU's kernel be instantiated.
 #if defined(__CUDACC__)
 #define CARILLON_DEVICE_CODE 1
 #else

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The line: 64 bytes that say for themselves that they have arrived.
+// The line: 64 bytes whose tags say that they have arrived.
 //
 //   byte   0            12    16           28    32           44    48           60    64
 //          | payload 0  | tag | payload 1  | tag | payload 2  | tag | payload 3  | tag |
 //          '----- quad 0 -----'----- quad 1 -----'----- quad 2 -----'----- quad 3 -----'
 //
-// A message has arrived when the tags of all its quads are the awaited one. Nothing is assumed of
-// the order in which quads arrive; what is relied on is only that a quad, 16 aligned bytes, is
-// never torn (docs/guarantees.md).
+// A message has arrived when all of its quads have the awaited tag. Quads may arrive in any order.
+// The protocol relies only on a quad, 16 aligned bytes, never being torn (docs/guarantees.md).
 //
-// A message is in as many quads as it needs, 12 bytes each, in lines in a row, and all of them have
-// the same tag. Quads beyond those are neither looked at nor, where that costs, stored.
+// A message fills as many quads of 12 bytes as it needs, in lines in a row, all with the same tag.
+// Quads beyond those are not read, and not stored where that would cost time.
 #pragma once
 
 #include <bit>
@@ -38,7 +37,7 @@ inline constexpr std::size_t quads_per_line = 4;
 inline constexpr std::size_t payload_words_per_quad = 3;
 inline constexpr std::size_t payload_bytes = 48;  // of a line
 inline constexpr std::size_t payload_bytes_per_quad = 12;
-inline constexpr std::size_t message_bytes = 1024;  // of a message, at most
+inline constexpr std::size_t message_bytes = 1024;  // the largest message
 
 // low = payload words 0 and 1; high = payload word 2 and, in its upper half, the tag.
 struct alignas(16) Quad {
@@ -59,8 +58,8 @@ static_assert(sizeof(Line) == 64);
 static_assert(alignof(Line) == 64);
 static_assert(std::is_trivially_copyable_v<Line>);
 
-// The compile-time contract of a message type; the text is what the user sees. A type of ours that
-// wraps the user's has a contract of its own, which speaks of that.
+// The compile-time contract of a message type; the user sees the texts. A type of ours that wraps
+// the user's type has its own contract, which speaks of the user's.
 template <class T>
 CARILLON_HD constexpr void check_payload() {
     if constexpr (requires { T::check_payload(); }) {
@@ -79,29 +78,29 @@ CARILLON_HD constexpr void check_payload() {
     return static_cast<Tag>(sequence);
 }
 
-// How many quads a T fills, and in how many lines they are.
+// The number of quads that a T fills, and of lines for them.
 template <class T>
 inline constexpr std::size_t quads_of =
     (sizeof(T) + payload_bytes_per_quad - 1) / payload_bytes_per_quad;
 template <class T>
 inline constexpr std::size_t lines_of = (quads_of<T> + quads_per_line - 1) / quads_per_line;
 
-// Lines in a row that are one message.
+// The lines of one message.
 template <std::size_t count>
 struct Lines {
     Line line[count];
 };
 
-// A T as pack() lays it out.
+// A T as laid out by pack().
 template <class T>
 using Packed = std::conditional_t<lines_of<T> == 1, Line, Lines<lines_of<T>>>;
 
-// A slot of a ring of T has room for so many lines, a power of two, so that none straddles a page.
+// The lines of a slot of a ring of T: a power of two, so that no slot straddles a page.
 template <class T>
 inline constexpr std::uint32_t slot_lines_of =
     std::bit_ceil(static_cast<std::uint32_t>(lines_of<T>));
 
-// The lines of a message, from the first, and how many quads of line i it fills.
+// The lines of a message, from the first; and the number of quads in line i that it fills.
 [[nodiscard]] CARILLON_HD constexpr Line* lines_in(Line& line) { return &line; }
 [[nodiscard]] CARILLON_HD constexpr Line const* lines_in(Line const& line) { return &line; }
 template <std::size_t count>
@@ -117,7 +116,7 @@ template <class T>
     return i + 1 < lines_of<T> ? quads_per_line : quads_of<T> - i * quads_per_line;
 }
 
-// What the tags of the first `quads` quads have that `tag` has not, or the other way round.
+// The bits in which the tags of the first `quads` quads differ from `tag`.
 [[nodiscard]] CARILLON_HD constexpr Tag tag_difference(Line const& line, Tag tag,
                                                        std::size_t quads) {
     Tag difference = 0;
@@ -125,19 +124,19 @@ template <class T>
     return difference;
 }
 
-// Whether the first `quads` quads have arrived. Without a branch between them: one comparison
-// decides. All are compared with the last, which was loaded last: what could be worked out from the
-// others alone ptxas may put between the loads, and the last one then waits for them (nvcc 13.0,
-// sm_90: 200 ns on a round trip).
+// Whether the first `quads` quads have arrived, decided by one comparison without branches. All
+// tags are compared with the last one, which was loaded last: otherwise ptxas may compute with the
+// others between the loads, and the last load then waits for them (nvcc 13.0, sm_90: 200 ns on a
+// round trip).
 [[nodiscard]] CARILLON_HD constexpr bool has_arrived(Line const& line, Tag tag,
                                                      std::size_t quads = quads_per_line) {
     Tag const last = line.quads[quads - 1].tag();
     return (tag_difference(line, last, quads - 1) | (last ^ tag)) == 0;
 }
 
-// The same payload under another tag.
+// The payload of `line` under another tag.
 [[nodiscard]] CARILLON_HD constexpr Line with_tag(Line const& line, Tag tag) {
-    Line tagged = line;  // not a parameter by value, of whose alignment GCC says something
+    Line tagged = line;  // not a parameter by value: GCC warns of its alignment
     for (Quad& quad : tagged.quads) {
         quad.high = (quad.high & 0xffffffffU) | (std::uint64_t{tag} << 32);
     }
@@ -160,7 +159,7 @@ struct MessageWords {
     std::uint32_t word[lines * quads_per_line * payload_words_per_quad];
 };
 
-// The bytes of a T, in words where they are whole ones: a GPU has no cheap way with bytes.
+// The bytes of a T, as words if they are whole ones: byte accesses are not cheap on a GPU.
 template <class T, bool whole_words = sizeof(T) % sizeof(std::uint32_t) == 0>
 struct BytesOf {
     // NOLINTNEXTLINE(bugprone-sizeof-expression): T may be a pointer
@@ -176,7 +175,7 @@ struct BytesOf<T, false> {
     return {word[0] | (std::uint64_t{word[1]} << 32), word[2] | (std::uint64_t{tag} << 32)};
 }
 
-// And back.
+// The payload words of a quad.
 CARILLON_HD constexpr void unpack_quad(std::uint32_t* word, Quad const& quad) {
     word[0] = static_cast<std::uint32_t>(quad.low);
     word[1] = static_cast<std::uint32_t>(quad.low >> 32);
@@ -184,8 +183,8 @@ CARILLON_HD constexpr void unpack_quad(std::uint32_t* word, Quad const& quad) {
 }
 
 #if !defined(__CUDA_ARCH__)
-// The lines of `bytes` bytes that lie in memory, and back. Nothing is copied on the way but what
-// does not fill a line.
+// Lays out `bytes` bytes of memory in lines, and back. Only a rest that does not fill a line is
+// copied on the way.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic push  // padding that nobody has written is copied, too
 #pragma GCC diagnostic ignored "-Wuninitialized"
@@ -215,7 +214,7 @@ void payload_of_lines(void* message, Line const* lines) {
         auto const payload = x86::payload_of(__builtin_bit_cast(x86::Quads, lines[i]));
         std::memcpy(to + i * payload_bytes, &payload, payload_bytes);
     }
-    if constexpr (bytes % payload_bytes != 0) {  // of no more quads than it fills
+    if constexpr (bytes % payload_bytes != 0) {  // only quads that it fills
         constexpr std::size_t rest_bytes = bytes % payload_bytes;
         PayloadWords rest;
         for (std::size_t i = 0; i * payload_bytes_per_quad < rest_bytes; ++i) {
@@ -236,8 +235,8 @@ constexpr bool is_zero(EachByte<T> const& of) {
     }
     return true;
 }
-// Zero bytes that become a T and bytes again are known at compile time, unless T has padding, or
-// pointers or unions.
+// Whether zero bytes that become a T and bytes again are known at compile time: true unless T has
+// padding, pointers or unions.
 template <class T>
 concept StaysBytes = std::is_trivially_copyable_v<T> && requires {
     typename std::bool_constant<is_zero<T>(
@@ -257,12 +256,12 @@ concept StaysByte = requires {
         __builtin_bit_cast(EachByte<T>, __builtin_bit_cast(T, EachByte<T>{})).byte[i] == 0)>;
 };
 
-// Whether padding in a T is cleared before others may read it. Not in one with pointers or unions.
+// Whether padding in a T is cleared before others may read it. Not for a T with pointers or unions.
 template <class T>
 inline constexpr bool clears_padding =
     !std::has_unique_object_representations_v<T> && !StaysBytes<T> && MadeOfBytes<T>;
 
-// Bit `bit` of byte `i` of `bytes` bytes: all else is padding.
+// Bit `bit` of byte `i` of `bytes` bytes; all other bits are padding.
 enum class Beside : std::uint8_t { below, above };  // two empty members of one type take a byte
 template <std::size_t bytes, Beside where>
 struct Holes {
@@ -296,7 +295,7 @@ concept StaysBit = requires {
         __builtin_bit_cast(OneBit<sizeof(T), i, bit>, __builtin_bit_cast(T, EachByte<T>{})).at.is ==
         0)>;
 };
-// The bits of a byte that are no padding: of one with bit-fields, some of them.
+// The bits of a byte that are no padding: only some of them in a byte with bit-fields.
 template <class T, std::size_t i, std::size_t... bit>
 constexpr unsigned char kept_bits(std::index_sequence<bit...> /*bits*/) {
     if constexpr (StaysByte<T, i>) {
@@ -306,8 +305,8 @@ constexpr unsigned char kept_bits(std::index_sequence<bit...> /*bits*/) {
     }
 }
 
-// All ones in the bits of a T that are no padding. Not by __builtin_clear_padding: GCC 12's clears
-// other bytes, too, of a struct that has an array of structs with padding before other members.
+// All ones in the bits of a T that are no padding. It does not use __builtin_clear_padding: GCC
+// 12's clears too much in a struct with an array of padded structs before other members.
 template <class T, std::size_t... i>
 constexpr EachByte<T> kept_bytes(std::index_sequence<i...> /*indices*/) {
     return {{kept_bits<T, i>(std::make_index_sequence<8>())...}};
@@ -336,8 +335,8 @@ CARILLON_HD T const& without_padding(T const& message) {
 }
 #endif
 
-// Lays `message` out in lines with `tag`. Bytes of the payload beyond sizeof(T) are zero; so is the
-// padding in T where this is compiled for the CPU, since others may read it.
+// Lays `message` out in lines with `tag`. Payload bytes beyond sizeof(T) are zero. Compiled for the
+// CPU, padding in T is zero too, since others may read it.
 template <class T>
 [[nodiscard]] CARILLON_HD Packed<T> pack(T const& message, Tag tag) {
     check_payload<T>();
@@ -366,7 +365,7 @@ template <class T>
 #endif
 }
 
-// The same for a payload of 48 bytes that lies in memory, anywhere.
+// Lays out a payload of 48 bytes at any address.
 [[nodiscard]] CARILLON_HD inline Line pack_payload(void const* payload, Tag tag) {
 #if !defined(__CUDA_ARCH__)
     return __builtin_bit_cast(Line, x86::lay_out(payload, tag));

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the device's code uses of the standard library, where NVRTC compiles it: that has no
-// standard headers, and a machine that runs a program need not have a toolkit with libcu++. Stands
-// for <cstdint>, <type_traits> and the others that nvrtc_headers names
-// (src/nvrtc/handler_source.cpp). Empty for every other compiler.
+// The part of the standard library that device code uses, for NVRTC: it has no standard headers,
+// and a machine that runs a program need not have a toolkit with libcu++. It stands for <cstdint>,
+// <type_traits> and the others of nvrtc_headers (src/nvrtc/handler_source.cpp). Empty for every
+// other compiler.
 #pragma once
 
 #if defined(__CUDACC_RTC__)
 
-// NVRTC declares memcpy, memset and placement new itself; initializer_list, move and forward, too.
+// NVRTC itself declares memcpy, memset, placement new, initializer_list, move and forward.
 namespace std {
 
 using int8_t = signed char;
@@ -140,7 +140,7 @@ template <class From, class To>
 concept convertible_to = is_convertible_v<From, To> && requires {
     static_cast<To>(declval<From>());
 };
-// Of more than the device's code asks for, the part that it can be wrong about.
+// Checks only the parts that device code can violate.
 template <class T>
 concept copyable = requires(T const& from, T& to) {
     T(from);

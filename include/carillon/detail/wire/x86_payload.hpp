@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// 48 bytes laid out as a line and back, in the CPU's vector registers. How wide a load is matters:
-// one that needs the bytes of two stores waits until both have left the store buffer, where older
+// Lays out 48 bytes as a line and back, in the CPU's vector registers. The width of a load matters:
+// a load that needs the bytes of two stores waits until both have left the store buffer, and older
 // stores into lines of another core may be ahead of them.
 #pragma once
 
@@ -18,7 +18,7 @@ struct Payload {
     __m128i part[3];
 };
 
-// One vector for each quad; the tag is in the last word of it.
+// One vector for each quad, with the tag in its last word.
 struct Quads {
     __m128i quad[4];
 };
@@ -34,7 +34,7 @@ struct Quads {
                          load_4(payload));
 }
 
-// In words of 4 bytes: the message may have been written by fields a moment ago.
+// Loads words of 4 bytes: the message's fields may have been written just before.
 [[nodiscard]] inline Quads lay_out(void const* payload, std::uint32_t tag) {
     auto const* const bytes = static_cast<std::byte const*>(payload);
     return {{quad_of(bytes, tag), quad_of(bytes + 12, tag), quad_of(bytes + 24, tag),
