@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a drain learns of every request that a client is about to send, while clients neither wait
+// How a drain learns of every request that a client is about to send, although clients neither wait
 // for a drain nor fence.
 //
 //   client: stores the number of the request in a word of its own; then looks at the kernel's
@@ -19,16 +19,16 @@
 
 namespace carillon::detail {
 
-// Q1, pairs with Q2: the number comes before the look at the state; else a request could be sent
-// behind the drain's last look.
+// Q1, pairs with Q2: the number comes before the look at the state; otherwise a request could be
+// sent after the drain's last look.
 template <cpu::WordAtomics Words = cpu::StdWords, class Fence = cpu::ProcessFence>
 void announce(Sequence* word, Sequence number, Words const& words = {}, Fence const& fence = {}) {
     words.store(word, number, std::memory_order_relaxed);
     fence.light();
 }
 
-// Q2, pairs with Q1: the state comes before the look at what clients have announced; else a request
-// that its client sends all the same could be missed.
+// Q2, pairs with Q1: the state comes before the look at the announced numbers; otherwise the drain
+// could miss a request that its client still sends.
 template <class Fence = cpu::ProcessFence>
 void hear_announced(Fence const& fence = {}) {
     fence.heavy();

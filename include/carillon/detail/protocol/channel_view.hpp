@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the rings of channels lie, as either side sees them: what the device polls in device
-// memory, what the CPU polls in page-locked host memory.
+// The layout of channels' rings, for either side: the device polls device memory, the CPU polls
+// page-locked host memory.
 //
 //   device memory                        host memory, for each channel
 //   of each channel: | request slots |   | reply slots | status line    |
@@ -8,11 +8,11 @@
 //                    | reply credit  |   |             | page words     |
 //                    | page words    |   |             | counters       |
 //
-// Request slots lie in pairs of pages (ring_pages.hpp), so nothing else does. After the channels,
-// in device memory: the doorbells of each block that watches several channels, side by side, so
-// that one look tells which of them have news; twice, on neighbouring pages, of which the block
-// chooses one. A channel's two parts need not have the same index: which page of memory a part
-// lies in decides how long its lines take (placement.hpp).
+// Request slots lie in pairs of pages (ring_pages.hpp), which contain nothing else. In device
+// memory the doorbells of blocks that watch several channels follow the channels. A block's
+// doorbells are side by side, so that one look finds all news; they exist twice, on neighbouring
+// pages, of which the block chooses one. A channel's two parts may have different indices: the page
+// of a part decides how long its lines take (placement.hpp).
 #pragma once
 
 #include <cstddef>
@@ -25,28 +25,28 @@
 
 namespace carillon::detail {
 
-// Tells a block to end, and that its host is there. In device memory; the CPU writes, the block
-// polls both words with one load.
+// Tells a block to end, and that its host lives. In device memory; the CPU writes, the block polls
+// both words with one load.
 struct alignas(64) ControlLine {
     std::uint64_t stop;
-    std::uint64_t host_beat;  // another value now and then
+    std::uint64_t host_beat;  // changes now and then
 };
 
 // Why a block has returned.
 enum class EndReason : std::uint64_t {
-    none,         // it has not, or without a word
+    none,         // it has not, or gave no reason
     told,         // a stop
-    lifetime,     // its time was over
-    host_silent,  // no beat came from the host for too long
+    lifetime,     // its lifetime has passed
+    host_silent,  // the host's heartbeat was silent for too long
 };
 
-// Tells the CPU where a block is. In host memory; the block writes, the CPU reads.
+// Tells the CPU the state of a block. In host memory; the block writes, the CPU reads.
 struct alignas(64) StatusLine {
     std::uint64_t started;        // 1 once the block runs
     std::uint64_t ended;          // an EndReason once it has returned
-    std::uint64_t sm;             // where it runs
-    std::uint64_t doorbell_page;  // which of its two pages for doorbells it watches
-    std::uint64_t beat;           // another value now and then, while it does not serve
+    std::uint64_t sm;             // the SM that it runs on
+    std::uint64_t doorbell_page;  // which of its two doorbell pages it watches
+    std::uint64_t beat;           // changes now and then, while it does not serve
 };
 
 // One channel as one side sees it.
@@ -57,21 +57,21 @@ struct ChannelView {
     StatusLine* status;
 };
 
-// Where a channel's parts lie: indices of strides in either memory.
+// The place of a channel's parts: indices of strides in either memory.
 struct ChannelLocation {
     std::uint32_t in_device_memory;
     std::uint32_t in_host_memory;
     bool operator==(ChannelLocation const&) const = default;
 };
 
-// How many channels one block can watch: 64 doorbells are what a warp reads with one load.
+// The channels that one block can watch: a warp reads 64 doorbells with one load.
 inline constexpr unsigned doorbells_per_block = 64;
 
-// Who takes a channel's requests. Where it is whichever block is free, their replies come in any
-// order (pool_places.hpp).
+// The blocks that take a channel's requests. With any_block replies come in any order
+// (pool_places.hpp).
 enum class ServedBy : std::uint8_t { one_block, any_block };
 
-// How large the rings of a channel are.
+// The sizes of a channel's rings.
 struct ChannelShape {
     std::uint32_t capacity;           // slots, each way
     std::uint32_t request_lines = 1;  // of a slot
@@ -92,10 +92,10 @@ struct ChannelTable {
     std::uint32_t channels;
     ChannelShape shape;
     Sequence first;
-    // Where each channel lies, in memory of the side that reads it; nullptr: channel i at {i, i}.
+    // The place of each channel, in memory of the reading side; nullptr: channel i is at {i, i}.
     ChannelLocation const* locations = nullptr;
-    // Whether request slots are in one page of each pair, the nearer. Where "device memory" is the
-    // host's none is nearer, and a GPU's atomic there may undo what the CPU writes meanwhile.
+    // Whether request slots use one page of each pair, the nearer. If "device memory" is the
+    // host's, no page is nearer, and a GPU's atomic there may undo a concurrent write of the CPU.
     bool in_pairs = true;
 
     static constexpr std::size_t page = 4096;
@@ -103,14 +103,14 @@ struct ChannelTable {
     static constexpr unsigned blocks_per_page =
         page / (doorbells_per_block * sizeof(std::uint64_t));
 
-    // How many slots a page has, as a power of two.
+    // log2 of the slots in a page.
     [[nodiscard]] CARILLON_HD static constexpr std::uint32_t page_shift(std::uint32_t slot_lines) {
         std::uint32_t shift = 0;
         while ((slot_lines * sizeof(Line) << (shift + 1)) <= page) ++shift;
         return shift;
     }
 
-    // What a channel's request slots take in device memory, and its words there.
+    // The device memory of a channel's request slots, and of its words.
     [[nodiscard]] CARILLON_HD static constexpr std::size_t request_bytes(
         ChannelShape const& shape) {
         return 2 * page * PagePairs::pairs(shape.capacity, page_shift(shape.request_lines));
@@ -118,29 +118,29 @@ struct ChannelTable {
     [[nodiscard]] CARILLON_HD static constexpr std::size_t word_bytes(ChannelShape const& shape) {
         return sizeof(ControlLine) + in_lines(1) + in_lines(page_words(shape));
     }
-    // What it takes in host memory. Slots that fill pages start at one: how long a line takes is a
-    // matter of its page.
+    // The host memory of a channel. Slots that fill pages start at a page: the page decides how
+    // long a line takes.
     [[nodiscard]] CARILLON_HD static constexpr std::size_t host_bytes(ChannelShape const& shape) {
         std::size_t const slot_bytes =
             std::size_t{shape.capacity} * shape.reply_lines * sizeof(Line);
         std::size_t const bytes = counters_at(shape) + sizeof(Line);
         return slot_bytes < page ? bytes : (bytes + page - 1) / page * page;
     }
-    // Where in that its client counts: on a line that nothing else is on.
+    // The offset of the client's counters, on a line of their own.
     [[nodiscard]] CARILLON_HD static constexpr std::size_t counters_at(ChannelShape const& shape) {
         std::size_t const slot_bytes =
             std::size_t{shape.capacity} * shape.reply_lines * sizeof(Line);
         return slot_bytes + sizeof(StatusLine) + in_lines(1) + in_lines(page_words(shape));
     }
-    // The same, for the host: the device has no use for it.
+    // The address of the counters, for the host: the device does not use them.
     [[nodiscard]] CounterWords* counters(unsigned index) const {
         unsigned const part = locations == nullptr ? index : locations[index].in_host_memory;
         std::byte* const at = in_host_memory + part * host_bytes(shape) + counters_at(shape);
         return reinterpret_cast<CounterWords*>(at);
     }
 
-    // Where the doorbells begin, and where they end: pairs of pages, each for eight blocks, which
-    // have two channels at least.
+    // The begin and the end of the doorbells: pairs of pages, each for eight blocks, each of which
+    // watches at least two channels.
     [[nodiscard]] CARILLON_HD static constexpr std::size_t doorbells_at(unsigned channels,
                                                                         ChannelShape const& shape) {
         std::size_t const before = channels * (request_bytes(shape) + word_bytes(shape));
@@ -153,8 +153,8 @@ struct ChannelTable {
         return doorbells_at(channels, shape) + pairs * doorbell_pages;
     }
 
-    // The doorbells of a block's channels in one of the two pages for them: of each the sequence
-    // number of the last request published.
+    // The doorbells of a block's channels in one of their two pages: each has the sequence number
+    // of the last request published.
     [[nodiscard]] CARILLON_HD std::uint64_t* doorbells(unsigned block, unsigned which) const {
         std::byte* const pages = in_device_memory + doorbells_at(channels, shape) +
                                  block / blocks_per_page * doorbell_pages + which * page;
@@ -190,7 +190,7 @@ struct ChannelTable {
     [[nodiscard]] CARILLON_HD static constexpr std::size_t page_words(ChannelShape const& shape) {
         return PagePairs::words(shape.capacity, page_shift(shape.request_lines));
     }
-    // So many words, in lines that nothing else is on.
+    // The bytes of `words` words, in lines of their own.
     [[nodiscard]] CARILLON_HD static constexpr std::size_t in_lines(std::size_t words) {
         return (words * sizeof(std::uint64_t) + sizeof(Line) - 1) / sizeof(Line) * sizeof(Line);
     }

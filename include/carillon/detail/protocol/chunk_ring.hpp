@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The protocol of a ring of chunks: large buffers in the memory of the consumer's side, each named
-// by the line that hands it over.
+// The protocol of a ring of chunks: large buffers in the memory of the consumer's side. A line
+// hands each of them over.
 //
 // Ownership in one sentence: a chunk belongs to the producer from its claim until its line's four
 // tags are there, to the consumer until the credit word has reached that line's sequence number,
@@ -13,8 +13,8 @@
 //     | line 0  | line 1  |         | line n  |
 //     +---------+---------+-- ... --+---------+
 //
-// The chunk of line s is number (s - 1) mod chunks, as is the line's slot: the index says which, so
-// chunks that are claimed may be committed in any order. The consumer takes them in order.
+// The chunk of line s is number (s - 1) mod chunks, and so is the line's slot. Therefore claimed
+// chunks may be committed in any order; the consumer takes them in order.
 #pragma once
 
 #include <cstddef>
@@ -39,7 +39,7 @@ struct ChunkRingView {
     }
 };
 
-// Beside a chunk's size, for whoever has nothing to say about it.
+// The metadata of a chunk that needs none.
 struct NoMeta {};
 
 // The first 8 bytes of every line.
@@ -54,13 +54,13 @@ struct ChunkMessage {
     Meta meta;
 };
 
-// What a shared variable of a block can hold, whatever Meta is.
+// A taken chunk as a shared variable of a block, for any Meta.
 struct TakenChunk {
     Line line;
     Sequence sequence;  // 0 for none
 };
 
-// The compile-time contract of what travels beside a chunk; the text is what the user sees.
+// The compile-time contract of a chunk's metadata; the user sees the texts.
 template <class Meta>
 CARILLON_HD constexpr void check_meta() {
     static_assert(std::is_trivially_copyable_v<Meta>,
@@ -69,17 +69,17 @@ CARILLON_HD constexpr void check_meta() {
                   "carillon: a chunk's metadata must be at most 40 bytes: it travels in one line");
 }
 
-// A chunk as its consumer sees it, until it releases it.
+// A chunk for its consumer, until it is released.
 template <class Meta>
 struct ChunkView {
     std::byte const* data;  // in device memory
     std::size_t size;       // bytes that the producer used
-    Meta meta;              // what was committed with it
+    Meta meta;              // metadata of the commit
     Sequence sequence;      // for release()
 };
 
-// The end that fills chunks. Far: how it touches the lines; Near: how it touches the credit word.
-// The data it writes as it likes: plainly, or by streaming stores (copy.hpp).
+// The end that fills chunks. Far accesses the lines, Near the credit word. The user writes the data
+// plainly, or by streaming stores (copy.hpp).
 template <FarAccess Far, WordAccess Near>
 class ChunkProducer {
    public:
@@ -92,8 +92,8 @@ class ChunkProducer {
           far_(far),
           near_(near) {}
 
-    // The sequence number of the next chunk, which is the caller's from now on, or 0 at once when
-    // none is free. Several may be claimed ahead. One thread at a time.
+    // Claims the next chunk and returns its sequence number, or 0 at once if none is free. Several
+    // may be claimed ahead. One thread at a time.
     CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD Sequence try_claim() {
         if (next_ > free_until_) look_at_credit();
@@ -102,8 +102,8 @@ class ChunkProducer {
     }
 
     // Hands over the chunk, of which the first `used` bytes were written. Claimed chunks may be
-    // committed in any order and by any threads: a commit touches nothing but the chunk and its
-    // line. What other threads than the caller's wrote must have left them: see flush().
+    // committed in any order and by any threads: a commit touches only the chunk and its line.
+    // Writes of other threads must have left them: see flush().
     CARILLON_POLICY_CODE
     template <class Meta>
     CARILLON_HD void commit(Sequence sequence, std::uint32_t used, Meta const& meta) const {
@@ -111,9 +111,9 @@ class ChunkProducer {
         send(sequence);
     }
 
-    // The two parts of a commit, for memory that is not coherent, whose flush may throw. After an
-    // exception of store() the chunk is still the caller's, to be committed or dropped; after one
-    // of send() it is handed over, and its line leaves with the next flush of that memory.
+    // The two parts of a commit, for non-coherent memory, whose flush may throw. After an exception
+    // of store() the caller still has the chunk, to commit or to drop; after one of send() the
+    // chunk is handed over, and its line leaves with the next flush of that memory.
     CARILLON_POLICY_CODE
     template <class Meta>
     CARILLON_HD void store(Sequence sequence, std::uint32_t used, Meta const& meta) const {
@@ -134,7 +134,7 @@ class ChunkProducer {
         send(sequence);
     }
 
-    // K5, for the data: what the calling thread wrote to the first `size` bytes of the chunk leaves
+    // K5, for the data: the calling thread's writes to the first `size` bytes of the chunk leave
     // this side.
     CARILLON_POLICY_CODE
     CARILLON_HD void flush(Sequence sequence, std::size_t size) const {
@@ -149,14 +149,13 @@ class ChunkProducer {
     CARILLON_POLICY_CODE
     CARILLON_HD void store(Sequence sequence, Line const& line) const {
         // K1, pairs with K2: the data are complete before the line that hands them over; otherwise
-        // the consumer could read what was in the chunk before.
+        // the consumer could read the chunk's old content.
         far_.release();
         far_.store_line(view_.ring.slot(sequence), line, tag_of(sequence - view_.ring.capacity));
     }
 
-    // K4, pairs with K3: the load is an acquire, so the chunk is written after it was read; else
-    // its reader could find the next one's data.
-    // One that no consumer can have returned frees nothing.
+    // K4, pairs with K3: the load is an acquire, so the chunk is written after it was read;
+    // otherwise its reader could find the next chunk's data. An impossible credit frees nothing.
     CARILLON_POLICY_CODE
     CARILLON_HD void look_at_credit() {
         Sequence const released = near_.load_word(view_.ring.credit);
@@ -166,12 +165,12 @@ class ChunkProducer {
 
     ChunkRingView view_;
     Sequence next_;
-    Sequence free_until_;  // every chunk up to this number is known to be free, or claimed
+    Sequence free_until_;  // every chunk up to this number is free or claimed
     Far far_;
     Near near_;
 };
 
-// The end that reads chunks. Near: how it touches the lines; Far: how it touches the credit word.
+// The end that reads chunks. Near accesses the lines, Far the credit word.
 template <class Meta, NearAccess Near, FarAccess Far>
 class ChunkConsumer {
    public:
@@ -186,8 +185,8 @@ class ChunkConsumer {
         check_meta<Meta>();
     }
 
-    // Takes the next chunk and returns true, or returns false at once when it has not been handed
-    // over. It may be read until release(); others may be taken meanwhile, up to all of them.
+    // Takes the next chunk and returns true, or returns false at once if it was not handed over
+    // yet. It may be read until release(); other chunks, up to all, may be taken meanwhile.
     CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD bool try_take(ChunkView<Meta>& chunk) {
         Line line;
@@ -197,31 +196,31 @@ class ChunkConsumer {
         return true;
     }
 
-    // The same for the line as it came: returns its sequence number, or 0.
+    // Takes the line itself: returns its sequence number, or 0.
     CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD Sequence try_take(Line& line) {
-        // K2, pairs with K1: the load is an acquire, so the chunk is read after it; else it could
-        // be read before it is filled.
+        // K2, pairs with K1: the load is an acquire, so the chunk is read after it; otherwise it
+        // could be read before it is filled.
         line = near_.load_line(view_.ring.slot(next_));
         if (!has_arrived(line, tag_of(next_))) return 0;
         Sequence const taken = next_++;
         if (!is_dropped(line)) return taken;
         keep_whole(near_, line.quads, quads_per_line);
         last_dropped_ = taken;
-        if (released_ + 1 == taken) (void)release(taken);  // else with those before it
+        if (released_ + 1 == taken) (void)release(taken);  // else with the chunks before it
         return 0;
     }
 
-    // What a line says that was taken.
+    // Decodes a line that was taken.
     [[nodiscard]] CARILLON_HD ChunkView<Meta> view(Sequence sequence, Line const& line) const {
         auto const message = unpack<ChunkMessage<Meta>>(line);
         return {view_.chunk(sequence), message.state.used, message.meta, sequence};
     }
 
     // Gives back the chunk `sequence` and all that were taken before it: nobody reads them any
-    // more. In order; a number that was not taken, or was released before, changes nothing, and
-    // the result is false. Where several threads read the chunk, a barrier of theirs comes first,
-    // and one of them releases.
+    // more. Release in order: a number that was not taken, or was released before, changes nothing
+    // and gives false. If several threads read the chunk, they meet at a barrier first, and one
+    // releases.
     CARILLON_POLICY_CODE
     CARILLON_HD bool release(Sequence sequence) {
         if (sequence <= released_ || sequence >= next_) return false;
@@ -231,7 +230,7 @@ class ChunkConsumer {
         return true;
     }
 
-    // The number of the chunk that will be taken next, and of the last that was released.
+    // The number of the next chunk to take, and of the last that was released.
     [[nodiscard]] CARILLON_HD Sequence next() const { return next_; }
     [[nodiscard]] CARILLON_HD Sequence released() const { return released_; }
 
@@ -239,16 +238,15 @@ class ChunkConsumer {
     [[nodiscard]] CARILLON_HD static bool is_dropped(Line const& line) {
         return unpack<ChunkState>(line).dropped != 0;
     }
-    // Of a chunk that was taken (K2) and not released, whose line is there still.
+    // For a chunk that was taken (K2) and not released, whose line is still there.
     CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD bool was_dropped(Sequence sequence) const {
         return is_dropped(near_.load_line(view_.ring.slot(sequence)));
     }
 
-    // K3, pairs with K4: whatever was read of the chunks was read before the credit leaves; else
-    // the producer could fill a chunk that is still being read. A fence and not only the order of a
-    // store behind the loads of tags: data are read by plain loads, which nothing else keeps ahead
-    // of a store.
+    // K3, pairs with K4: all reads of the chunks come before the credit leaves; otherwise the
+    // producer could fill a chunk that is still being read. It needs a fence: data are read by
+    // plain loads, which nothing else keeps ahead of a store.
     CARILLON_POLICY_CODE
     CARILLON_HD void return_credit() const {
         far_.release();

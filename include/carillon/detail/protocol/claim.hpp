@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the producers of an MPMC ring (mpmc_ring.hpp) claim sequence numbers, and tell of it.
+// How the producers of an MPMC ring (mpmc_ring.hpp) claim sequence numbers, and record claims.
 #pragma once
 
 #include <concepts>
@@ -12,17 +12,17 @@
 
 namespace carillon::detail {
 
-// What a producer tells of the claim it is at, for whoever has to know when it has died.
+// A producer's current claim, for recovery after its death.
 struct alignas(128) ProducerRecord {
-    static constexpr Sequence none = 0;          // no claim is under way
-    static constexpr Sequence claiming = ~0ULL;  // one may be: its numbers are not told yet
+    static constexpr Sequence none = 0;          // no claim is outstanding
+    static constexpr Sequence claiming = ~0ULL;  // perhaps claiming: no numbers yet
 
     Sequence begin;  // the first number claimed, or one of the two above
     Sequence end;    // one past the last
 };
 
-// How a producer tells of its claim, through its own near policy: that it may be claiming, which
-// numbers it has claimed, that their lines are written.
+// Records a claim through the producer's near policy: that it may be claiming, which numbers it has
+// claimed, and that their lines are written.
 template <class R, class Near>
 concept RecordsThrough = std::copyable<R> &&
     requires(R const& record, Near const& near, Sequence number) {
@@ -31,7 +31,7 @@ concept RecordsThrough = std::copyable<R> &&
     record.done(near);
 };
 
-// A claim that nobody needs to know of: a device's producers end with their kernel.
+// Records nothing: a device's producers end with their kernel.
 class NoRecord {
    public:
     template <ClaimAccess Near>
@@ -70,17 +70,17 @@ struct Claim {
     std::uint32_t count;
 };
 
-// Claims numbers for lines. It claims what it has room for, so that a claim is never waited with.
+// Claims numbers for lines. It claims only numbers with room, so nobody waits after a claim.
 template <ClaimAccess Near, RecordsThrough<Near> Record>
 class Claimer {
    public:
     CARILLON_HD Claimer(MpmcRingView const& view, Near near, Record record)
         : view_(view), free_until_(view.first - 1), near_(near), record_(record) {}
 
-    // At least `least` and at most `most` numbers in a row, or none at once: where there is no
-    // room, or others were faster again and again.
+    // Claims `least` to `most` numbers in a row, or none at once: if there is no room, or other
+    // producers were faster too often.
     //
-    // S7, pairs with S8: the record says *claiming* before the claim is made. Otherwise a number
+    // S7, pairs with S8: the record says *claiming* before the claim is made; otherwise a number
     // that a living producer has could be given up.
     CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD Claim try_claim(std::uint32_t least, std::uint32_t most) {
@@ -101,7 +101,7 @@ class Claimer {
         return {};
     }
 
-    // Reads what a claim reads, and claims nothing. Returns the number that would be claimed now.
+    // Reads what a claim reads, without a claim. Returns the number that would be claimed now.
     CARILLON_POLICY_CODE
     CARILLON_HD Sequence look() const {
         Sequence const next = near_.load_word(view_.claimed) + 1;
@@ -109,13 +109,13 @@ class Claimer {
         return next;
     }
 
-    // The lines of the claim are written.
+    // Call it when the lines of the claim are written.
     CARILLON_POLICY_CODE
     CARILLON_HD void done() { record_.done(near_); }
 
    private:
     // S3, pairs with S2: the numbers after `last`, at most `most`, whose slots were taken a lap
-    // ago; without it lines that wait would be overwritten.
+    // ago; otherwise lines that wait would be overwritten.
     CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD std::uint32_t room_after(Sequence last, std::uint32_t most) {
         Sequence const stripe_start = last & ~Sequence{view_.stripe() - 1};
@@ -131,7 +131,7 @@ class Claimer {
     }
 
     MpmcRingView view_;
-    Sequence free_until_;  // every slot up to this number is known to be free, or claimed
+    Sequence free_until_;  // every slot up to this number is free or claimed
     Near near_;
     Record record_;
 };

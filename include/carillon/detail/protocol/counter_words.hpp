@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a channel's client says of its own work. In host memory, on a line that nobody else writes:
-// the client stores, whoever watches loads. The client keeps none of these elsewhere, so that
-// counting is one store where there was one, and one for each reply.
+// A client's counts of its channel. In host memory, on a line that nobody else writes: the client
+// stores, monitors load. The client keeps no other copy of them, so counting costs one store for
+// each reply.
 #pragma once
 
 #include <atomic>
@@ -13,12 +13,12 @@ namespace carillon::detail {
 
 struct CounterWords {
     Sequence submitted;     // the number of the last request
-    Sequence taken;         // of the last reply that has left the ring
+    Sequence taken;         // the number of the last reply taken from the ring
     std::uint64_t stalls;   // requests that met a full ring
     std::uint64_t dropped;  // requests whose reply was given up
 
 #if !defined(__CUDACC_RTC__)  // the host's
-    // Relaxed, all of it: numbers that are looked at by themselves.
+    // Relaxed: each number is read by itself.
     static void store(std::uint64_t& word, std::uint64_t value) {
         std::atomic_ref(word).store(value, std::memory_order_relaxed);
     }
@@ -29,7 +29,7 @@ struct CounterWords {
 #endif
 };
 
-// Of a channel through which nothing has gone.
+// The counts of an unused channel.
 [[nodiscard]] inline CounterWords no_counts(Sequence first) { return {first - 1, first - 1, 0, 0}; }
 
 }  // namespace carillon::detail

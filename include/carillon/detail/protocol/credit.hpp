@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the lanes that take lines together return credit: one of them, for what all have looked at.
+// How lanes that take lines together return credit: one lane stores the word for all.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 
 namespace carillon::detail {
 
-// The lanes meet first (W1, for C2 and S2): without that the word could leave ahead of the loads
-// with which another lane looks at a slot that it covers. It leaves now (H2): a producer may be
-// waiting. Both policies are given by value: GCC 12 takes a reference to one without members for
-// an object that is not initialized.
+// The lanes meet first (W1, for C2 and S2): otherwise the word could leave ahead of another lane's
+// loads of a slot that it covers. The word leaves now (H2): a producer may wait for it. Both
+// policies are passed by value: GCC 12 takes a reference to one without members for an object that
+// is not initialized.
 CARILLON_POLICY_CODE
 template <FarAccess Far, VotingGroup Lanes>
 CARILLON_HD void return_credit(Far far, Lanes lanes, std::uint64_t* credit, Sequence taken) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ends of the two kinds of ring. The device's are trivially copyable: pass them to a kernel by
-// value; one thread uses each.
+// value. One thread uses each.
 #pragma once
 
 #include <type_traits>
@@ -18,7 +18,7 @@
 
 namespace carillon::detail {
 
-// What a device consumes lies on pages near it.
+// A device consumes from pages near it.
 using NearPages = ChosenPages<NearestPage>;
 
 #if !defined(__CUDACC_RTC__)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flag and doorbell: one word with one writer and one reader, in the memory of the side that
-// reads it. A flag tells the latest value; a doorbell tells how often it was rung.
+// Flag and doorbell: one word with one writer and one reader, in the memory of the reader's side. A
+// flag holds the latest value; a doorbell counts how often it was rung.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,8 @@ class FlagWriter {
         detail::check_flag<T>();
     }
 
-    // F1, pairs with F2: what the value refers to is complete before it, without which a reader
-    // could find it old; and the word leaves now (H2), since nothing else follows it.
+    // F1, pairs with F2: data that the value refers to are complete before it; otherwise a reader
+    // could find them old. The word leaves now (H2), since nothing else follows it.
     CARILLON_POLICY_CODE
     CARILLON_HD void set(T const& value, OutOfLine data = OutOfLine::none) {
         std::uint64_t word = 0;
@@ -53,13 +53,13 @@ class FlagReader {
         detail::check_flag<T>();
     }
 
-    // F2, pairs with F1: the load is an acquire; without it what the value refers to could be read
-    // ahead of it. Never an older value than it returned before.
+    // F2, pairs with F1: the load is an acquire; otherwise data that the value refers to could be
+    // read ahead of it. A later call never returns an older value.
     CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD T get() const {
         std::uint64_t const word = near_.load_word(word_);
         if constexpr (std::is_same_v<T, bool>) {
-            return word != 0;  // a bool of any other bits would be undefined
+            return word != 0;  // a bool with any other bits would be undefined
         } else {
             BytesOf<T> bytes;
             std::memcpy(&bytes, &word, sizeof(T));
@@ -77,7 +77,7 @@ class DoorbellRinger {
    public:
     CARILLON_HD explicit DoorbellRinger(std::uint64_t* word, Far far = Far()) : flag_(word, far) {}
 
-    // Rings once more. What was written before is visible to whoever hears it, if `data` says so.
+    // Rings once more. With `data` earlier writes are visible to the listener that hears it.
     CARILLON_POLICY_CODE
     CARILLON_HD void ring(OutOfLine data = OutOfLine::none) { flag_.set(++rung_, data); }
 
@@ -92,8 +92,8 @@ class DoorbellListener {
     CARILLON_HD explicit DoorbellListener(std::uint64_t const* word, Near near = Near())
         : flag_(word, near) {}
 
-    // How often the doorbell was rung since the last time; 0 at once if it was not. Rings that came
-    // close together are heard together, none is lost.
+    // How often the doorbell was rung since the last call; 0 at once if it was not. Rings that came
+    // close together are heard together; none is lost.
     CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD std::uint64_t heard() {
         std::uint64_t const rung = flag_.get();

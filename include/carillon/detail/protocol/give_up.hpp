@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of the numbers that a producer of an MPMC ring (mpmc_ring.hpp) had claimed when
-// it died.
+// Recovery of the numbers that a producer of an MPMC ring (mpmc_ring.hpp) had claimed when it died.
 #pragma once
 
 #include <cstddef>
@@ -13,9 +12,8 @@
 
 namespace carillon::detail {
 
-// Whether the message with this number, which a producer that has died had claimed, was written
-// whole: it is there, or one of a later lap. To be asked before the number is given up; reads far
-// memory.
+// Whether the message with this number, claimed by a dead producer, was written whole: it, or one
+// of a later lap, is there. Ask before the number is given up. Reads far memory.
 template <NearAccess Near>
 [[nodiscard]] bool was_written(MpmcRingView const& view, Sequence number, Near near) {
     std::size_t left = view.shape.quads;
@@ -30,8 +28,8 @@ template <NearAccess Near>
     return true;
 }
 
-// Gives up the numbers of a claim whose lines could not be written, for the consumers to skip. Who
-// finds a line there all the same takes it.
+// Gives up the numbers of a claim whose lines could not be written: consumers skip them. A consumer
+// that still finds a line there takes it.
 // S5, pairs with S4.
 template <FarAccess Far>
 void give_up_claim(MpmcRingView const& view, Sequence begin, Sequence end, Far const& far) {
@@ -40,15 +38,15 @@ void give_up_claim(MpmcRingView const& view, Sequence begin, Sequence end, Far c
     far.commit(view.given_up, view.capacity * sizeof(*view.given_up));
 }
 
-// Gives up what no living producer holds, for the consumers to skip: to be called, by one thread
-// at a time, after a producer has died. `record(i)` is the record of living producer i, or nullptr
-// where there is none, for i < records. Returns false where a living producer is just claiming:
-// call it again.
+// Gives up all numbers that no living producer holds: consumers skip them. One thread at a time
+// calls it after a producer has died. `record(i)` is the record of living producer i, or nullptr if
+// there is none, for i < records. Returns false if a living producer is just claiming: call it
+// again.
 template <FarAccess Far, NearAccess Near, class Records>
 bool give_up_claims(MpmcRingView const& view, std::size_t records, Records&& record, Far far,
                     Near near, Claim* held) {
-    // S8, pairs with S7: the last claim is looked at before the records, so that whoever made one
-    // up to it is found claiming, or with its numbers.
+    // S8, pairs with S7: the last claim is loaded before the records, so that the producer of an
+    // earlier claim is found claiming, or with its numbers.
     Sequence const last = near.load_word(view.claimed);
     std::size_t holders = 0;
     for (std::size_t i = 0; i < records; ++i) {
@@ -69,7 +67,7 @@ bool give_up_claims(MpmcRingView const& view, std::size_t records, Records&& rec
         }
         return false;
     };
-    // S5, pairs with S4: what living producers wrote has arrived before any number is given up;
+    // S5, pairs with S4: lines of living producers have arrived before any number is given up;
     // otherwise a line could be skipped that is there.
     far.release();
     Sequence const lap_before = last < view.capacity ? 0 : last - view.capacity;

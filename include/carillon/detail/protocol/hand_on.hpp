@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a consumer of an MPMC ring (mpmc_ring.hpp) that ends leaves the rest of its stripe to the
-// next one. All of it lies in the consumers' memory.
+// next one. All of this lies in the consumers' memory.
 //
-//   leaver:  marks the slots whose messages it has taken; then tells that the stripe is left
+//   leaver:  marks the slots whose messages it has taken; then announces the stripe as left
 //   another: claims the stripe, takes the messages that are not marked, and returns the credit
 //
-// A consumer looks for stripes that are left when it begins, and when it has found no message for a
-// while: producers may be waiting for the credit of a stripe that nobody takes. Then it leaves its
-// own stripe, and claims the first that is left.
+// A consumer looks for left stripes when it begins, and after a while without messages: producers
+// may wait for the credit of a stripe that nobody takes. It then leaves its own stripe, and claims
+// the first one that is left.
 #pragma once
 
 #include <cstdint>
@@ -19,29 +19,29 @@
 
 namespace carillon::detail {
 
-// Marks a message that was taken, of a stripe that is about to be left. Nobody else changes the
-// word meanwhile. Orders nothing: leave_stripe() does (S9).
+// Marks a taken message of a stripe that is about to be left. Nobody else changes the word
+// meanwhile. Orders nothing: leave_stripe() does (S9).
 CARILLON_POLICY_CODE
 template <ClaimAccess Near>
 CARILLON_HD void mark_taken(MpmcRingView const& view, Near near, Sequence sequence) {
     std::uint64_t* const word = view.left_slot(sequence);
-    std::uint64_t seen = near.load_word(word);  // which may be old
+    std::uint64_t seen = near.load_word(word);  // may be old
     std::uint64_t expected = 0;
     do {
         expected = seen;
         seen = near.compare_exchange(word, expected, sequence);
     } while (seen != expected);
 }
-// Whether a message of a stripe that was left was marked; behind its claim (S9).
+// Whether a message of a left stripe was marked. Called after the stripe's claim (S9).
 CARILLON_POLICY_CODE
 template <ClaimAccess Near>
 [[nodiscard]] CARILLON_HD bool is_marked(MpmcRingView const& view, Near near, Sequence sequence) {
     return near.load_word(view.left_slot(sequence)) == sequence;
 }
 
-// Leaves the stripe that begins with `begin`. By one thread, after all marks.
+// Leaves the stripe that begins with `begin`. One thread calls it, after all marks.
 // S9, pairs with S9: the marks, and the loads that found the messages, come before the word; else
-// the next consumer could take a message again, or return credit for a slot under these loads.
+// the next consumer could take a message again, or return credit under these loads.
 CARILLON_POLICY_CODE
 template <ClaimAccess Near, FarAccess Far>
 CARILLON_HD void leave_stripe(MpmcRingView const& view, Near near, Far far, Sequence begin) {
@@ -52,8 +52,8 @@ CARILLON_HD void leave_stripe(MpmcRingView const& view, Near near, Far far, Sequ
     (void)near.fetch_add(view.left_count(), 1);
 }
 
-// The word of the first stripe that is left and begins before `first`, which becomes its first
-// number; nullptr where there is none. What it finds may be old: the claim (S9) tells.
+// Finds the word of the first left stripe that begins before `first`, and sets `first` to its first
+// number; nullptr if there is none. The result may be old: the claim (S9) decides.
 CARILLON_POLICY_CODE
 template <ClaimAccess Near>
 [[nodiscard]] CARILLON_HD std::uint64_t* find_left(MpmcRingView const& view, Near near,
@@ -68,15 +68,15 @@ template <ClaimAccess Near>
     return where;
 }
 
-// Whether a stripe is left that begins before `own`: a hint, that orders nothing (S9).
+// Whether a left stripe begins before `own`: a hint that orders nothing (S9).
 CARILLON_POLICY_CODE
 template <ClaimAccess Near>
 [[nodiscard]] CARILLON_HD bool is_left_before(MpmcRingView const& view, Near near, Sequence own) {
     return near.load_word(view.left_count()) != 0 && find_left(view, near, own) != nullptr;
 }
 
-// Claims the first stripe that is left: its first number; 0 where there is none. By one thread,
-// which holds no stripe: so no more are left than there are consumers, or words.
+// Claims the first stripe that is left and returns its first number, or 0 if there is none. One
+// thread calls it, which holds no stripe: so there are at most as many left as consumers, or words.
 // S9, pairs with S9: the load of the word is an acquire.
 CARILLON_POLICY_CODE
 template <ClaimAccess Near>
@@ -92,8 +92,8 @@ template <ClaimAccess Near>
     return 0;
 }
 
-// Leaves the stripe that begins with `begin`, of a consumer of one thread that has died: `next` is
-// the number of the first message there that it had not taken, or of the next stripe's first.
+// Leaves the stripe that begins with `begin`, for a dead consumer of one thread. `next` is the
+// number of the first message that it had not taken, perhaps the next stripe's first.
 template <ClaimAccess Near, FarAccess Far>
 void leave_for_the_dead(MpmcRingView const& view, Near near, Far far, Sequence begin,
                         Sequence next) {

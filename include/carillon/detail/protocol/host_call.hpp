@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The protocol of a call from the device to the host. Any device thread sends its request through a
-// MPMC ring to the host and polls a slot in its own memory for the reply.
+// The protocol of a call from the device to the host. Any device thread sends its request through
+// an MPMC ring to the host and polls a slot in its own memory for the reply.
 //
 //     memory of the host's side          memory of the device's side
 //     +----------------------------+     +---------+---------+-- ... --+---------+
@@ -11,7 +11,7 @@
 //                                        +---------------------------------------+
 //                                          the device's threads claim slots here
 //
-// The slots are those of detail/protocol/reply_slots.hpp.
+// detail/protocol/reply_slots.hpp has the slots.
 #pragma once
 
 #include <concepts>
@@ -30,13 +30,12 @@
 
 namespace carillon::detail {
 
-// What became of a call to the host.
+// The result of a call to the host.
 enum class HostCallResult : std::uint8_t {
     answered,
-    timed_out,  // the request was sent: the host may serve it yet, and its reply is dropped
-    no_room,  // the request was not sent: no reply slot or no slot of the ring came free until the
-              // deadline
-    failed,   // the host's function threw
+    timed_out,  // the request was sent: the host may still serve it, and its reply is dropped
+    no_room,    // the request was not sent: no reply slot or ring slot came free in time
+    failed,     // the host's function threw
 };
 
 // The host's answer.
@@ -46,7 +45,7 @@ struct HostReply {
     Reply value;
 };
 
-// The compile-time contract of a request or a reply; the text is what the user sees.
+// The compile-time contract of a request or a reply; the user sees the texts.
 template <class T>
 CARILLON_HD constexpr void check_host_message() {
     static_assert(std::is_trivially_copyable_v<T>,
@@ -57,29 +56,29 @@ CARILLON_HD constexpr void check_host_message() {
                   "travels in one line, which also says whose it is");
 }
 
-// What time it is, and how an unsuccessful poll is spent: the `polls`th in a row.
+// A clock, and a way to spend an unsuccessful poll: the `polls`th in a row.
 template <class C>
 concept PollClock = std::copyable<C> && requires(C& clock, std::uint32_t polls) {
     { clock.now_ns() } -> std::same_as<std::uint64_t>;
     clock.idle(polls);
 };
 
-// How long a device thread polls. Tests have a narrower count.
+// Limits how long a device thread polls. Tests use a narrower count.
 template <PollClock Clock, class Count = std::uint32_t>
 class PollDeadline {
    public:
     CARILLON_HD PollDeadline(Clock clock, std::uint64_t timeout_ns)
         : timeout_ns_(timeout_ns), clock_(clock) {}
 
-    // Spends an unsuccessful poll; true when it was the last. The time begins with the first, and
-    // the clock is looked at now and then.
+    // Spends an unsuccessful poll; true after the last one. The time begins with the first poll,
+    // and the clock is read now and then.
     CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD bool passed() {
         if (polls_ % polls_between_looks == 0) {
             std::uint64_t const now = clock_.now_ns();
             if (polls_ == 0) began_ns_ = now;
             if (now - began_ns_ >= timeout_ns_) return true;
-            // The count would wrap before the next look, and the time begin anew.
+            // Otherwise the count would wrap before the next look, and the time would begin anew.
             if (polls_ == last_look) polls_ -= polls_between_looks;
         }
         clock_.idle(++polls_);
@@ -96,7 +95,7 @@ class PollDeadline {
     Clock clock_;
 };
 
-// A device thread's end that sends requests and waits for no reply.
+// A device thread's end that sends requests without waiting for replies.
 template <class Request, FarAccess Far, ClaimAccess Near>
 class BasicHostPoster {
    public:
@@ -107,9 +106,9 @@ class BasicHostPoster {
         check_host_message<Request>();
     }
 
-    // Sends `request` and returns true, or returns false at once when there is no room. The host
-    // serves it in its turn; what the function returns is dropped. `data` says that the request
-    // refers to memory that this thread has written.
+    // Sends `request` and returns true, or returns false at once if there is no room. The host
+    // serves it in turn and drops the function's result. `data` says that the request refers to
+    // memory that this thread has written.
     CARILLON_POLICY_CODE
     CARILLON_HD bool post(Request const& request, OutOfLine data = OutOfLine::none) {
         return try_send({ReplyAddress::nowhere, 0}, request, data);
@@ -125,7 +124,7 @@ class BasicHostPoster {
     LanesProducer<AddressedRequest<Request>, Far, Near, OneThread> requests_;
 };
 
-// A device thread's end that waits for replies too. Every thread uses a copy of its own.
+// A device thread's end that also waits for replies. Every thread uses its own copy.
 template <class Request, class Reply, FarAccess Far, ClaimAccess Near, PollClock Clock>
 class BasicHostCaller : public BasicHostPoster<Request, Far, Near> {
    public:
@@ -138,10 +137,10 @@ class BasicHostCaller : public BasicHostPoster<Request, Far, Near> {
         check_host_message<Reply>();
     }
 
-    // Has the host serve `request` and puts its answer into `reply`, which is left alone unless the
-    // result is `answered`. Polls for `timeout_ns` of the device's clock at most; with 0 it looks
-    // once. `data` as for post(); what the reply refers to may be read when it is there, if the
-    // host says so (HostServiceOptions::replies).
+    // Has the host serve `request`, and puts its answer into `reply`; unless the result is
+    // `answered`, `reply` stays unchanged. Polls for at most `timeout_ns` of the device's clock;
+    // with 0 it looks once. For `data` see post(). Data that the reply refers to may be read after
+    // this call if the host said so (HostServiceOptions::replies).
     CARILLON_POLICY_CODE
     CARILLON_HD HostCallResult call(Request const& request, Reply& reply, std::uint64_t timeout_ns,
                                     OutOfLine data = OutOfLine::none) {
@@ -157,7 +156,7 @@ class BasicHostCaller : public BasicHostPoster<Request, Far, Near> {
         using Answer = HostReply<Reply>;
         Packed<Answer> answer;
         while (!slot_.template look<Answer>(answer)) {
-            // Once more: what came while the clock was looked at is taken.
+            // Polls once more: a reply may have come while the clock was read.
             if (!deadline.passed()) continue;
             if (slot_.template look<Answer>(answer)) break;
             slot_.give_up();
@@ -165,7 +164,7 @@ class BasicHostCaller : public BasicHostPoster<Request, Far, Near> {
         }
         slot_.give_back();
         if (unpack<std::uint64_t>(answer) != 0) return HostCallResult::failed;
-        // Not assigned: it may have members that are const.
+        // It is not assigned: it may have const members.
         ::new (static_cast<void*>(__builtin_addressof(reply))) Reply(unpack<Answer>(answer).value);
         return HostCallResult::answered;
     }
@@ -182,12 +181,12 @@ class HostReplyWriter {
     explicit HostReplyWriter(ReplySlots const& reply_slots, Far far = Far())
         : writer_(reply_slots, far) {}
 
-    // `data` is for what the reply refers to.
+    // `data` says that the reply refers to data.
     template <class Reply>
     void answer(ReplyAddress to, Reply const& value, OutOfLine data = OutOfLine::none) const {
         writer_.answer(to, HostReply<Reply>{0, value}, data);
     }
-    // The CPU stores whole lines, so that it says so in every quad that is awaited.
+    // The CPU stores whole lines, so every awaited quad gets the tag.
     void fail(ReplyAddress to) const { writer_.answer(to, std::uint64_t{1}); }
 
    private:

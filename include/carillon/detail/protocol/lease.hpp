@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the owner of a kernel lends its attention: which channel a block, or each of the blocks that
-// share places (pool_places.hpp), serves now. Channels that clients of other processes have come
-// and go while the kernel runs, each in memory of its own; what says which ones are served is in
-// memory that no client has.
+// How the owner of a kernel leases places: which channel a block, or all blocks that share places
+// (pool_places.hpp), serve now. Clients of other processes come and go while the kernel runs; each
+// has its channel in memory of its own. No client can access the memory that says which channels
+// are served.
 //
-//   owner: lay the channel out, empty; its place into the line; then an odd number
+//   owner: lays the channel out, empty; writes its place into the line; then an odd number
 //   block: sees the number, serves that channel
-//   owner: the next number, which is even: nobody has it
-//   block: stops serving, and says that it has seen that number; only then, when all that serve it
-//          have said so, the memory is used anew
+//   owner: writes the next number, which is even: nobody has the place
+//   block: stops serving, and reports that number; the memory is used anew only when all
+//          that serve it have reported it
 #pragma once
 
 #include <cstddef>
@@ -23,41 +23,41 @@ namespace carillon::detail {
 
 // In device memory; the owner writes, the block polls the number.
 struct alignas(64) LeaseLine {
-    std::uint64_t number;  // odd while somebody has the block
-    // Of an object: how often its owner itself has set it, in memory that no client has.
+    std::uint64_t number;  // odd while a client has the block
+    // For an object: how often its owner has set its own value, in memory that no client has.
     std::uint64_t own_sets;
-    // Where the channel lies, the first sequence number of both rings, and whether its request
-    // slots lie in pairs of pages. Written before the number, and not while it is odd.
-    std::uint64_t in_device_memory;  // a device's address, as the next
+    // The channel's place, the first sequence number of both rings, and whether its request slots
+    // lie in pairs of pages. Written before the number, and never while that is odd.
+    std::uint64_t in_device_memory;  // a device's address, like the next
     std::uint64_t in_host_memory;
     Sequence first;
     std::uint64_t in_pairs;  // or 0
-    // The number under which that was laid out: later ones may lend what is there again.
+    // The number under which the place was laid out: later numbers may lease it again.
     std::uint64_t begun;
 };
 
-// In device memory, of a place that several blocks serve. The owner writes it before the number,
-// they do while that is odd. Alone in an atom: on memory that is not coherent a flush of its
-// neighbours would undo what the blocks have written.
+// In device memory, for a place that several blocks serve. The owner writes it before the number,
+// the blocks while that is odd. It is alone in an atom: on non-coherent memory a flush of its
+// neighbours would undo the blocks' writes.
 struct alignas(256) LeaseClaim {
-    Sequence taken;  // the number of the last request that one of them has taken
+    Sequence taken;  // the number of the last request that any of them has taken
 };
 
 // In host memory; the block writes, the owner reads.
 struct alignas(64) LeaseStatus {
-    std::uint64_t free;  // the last even number that it has seen: it serves nobody before
+    std::uint64_t free;  // the last even number that it saw: it serves no earlier lease
 };
 
-// All that is lent, as one side sees it, and the shape of every channel. Trivially copyable.
+// All leases, for one side, and the shape of every channel. Trivially copyable.
 struct LeaseTable {
-    LeaseLine* lines;     // of each place
-    LeaseStatus* status;  // of each place, of each block that serves it
+    LeaseLine* lines;     // for each place
+    LeaseStatus* status;  // for each place and each block that serves it
     ChannelShape shape;
     std::uint32_t servers = 1;  // how many blocks serve a place
-    // Where blocks look at all lines only when some number may be another: a word that is another
-    // value then. In device memory; the owner writes.
+    // A word that changes whenever some number may have changed: blocks look at all lines only
+    // then. In device memory; the owner writes.
     std::uint64_t* news = nullptr;
-    LeaseClaim* claims = nullptr;  // of each place that several blocks serve
+    LeaseClaim* claims = nullptr;  // for each place that several blocks serve
 
     [[nodiscard]] CARILLON_HD LeaseStatus* status_of(unsigned place, unsigned server) const {
         return status + std::size_t{place} * servers + server;
@@ -66,7 +66,7 @@ struct LeaseTable {
 
 [[nodiscard]] CARILLON_HD constexpr bool is_leased(std::uint64_t number) { return number % 2 != 0; }
 
-// The end of a block, which of those that serve the place is number `server`.
+// The end of a block, which is number `server` among those that serve the place.
 template <class Near, class Far>
 class LeaseReader {
    public:
@@ -79,14 +79,14 @@ class LeaseReader {
           near_(near),
           far_(far) {}
 
-    // T2, pairs with T1: an acquire, without which the place could be that of a lease before.
+    // T2, pairs with T1: an acquire; otherwise the place could be an earlier lease's.
     CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD std::uint64_t number() const {
         return near_.load_word(&line_->number);
     }
 
-    // Both words of the line that may be news, in one load that orders nothing: where the number is
-    // another, number() comes before its place is read.
+    // Both words of the line that may be news, in one load that orders nothing: if the number has
+    // changed, number() is called before the place is read.
     struct News {
         std::uint64_t number;
         std::uint64_t own_sets;
@@ -96,13 +96,13 @@ class LeaseReader {
         Quad const words = near_.load_pair(&line_->number);
         return {words.low, words.high};
     }
-    // T9, pairs with T8: an acquire, without which the value could be one that was set before.
+    // T9, pairs with T8: an acquire; otherwise the value could be an earlier one.
     CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD std::uint64_t own_sets() const {
         return near_.load_word(&line_->own_sets);
     }
 
-    // Where the one channel lies whose number was seen.
+    // The place of the one channel whose number was seen.
     CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD ChannelTable place() const {
         auto const word = [&](std::uint64_t const& at) { return near_.load_word(&at); };
@@ -115,15 +115,15 @@ class LeaseReader {
                 word(line_->in_pairs) != 0};
     }
 
-    // The number of the lease that laid out what the place has now: another, where it begins anew.
+    // The number of the lease that laid out the place; it changes if the place begins anew.
     CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD std::uint64_t begun() const { return near_.load_word(&line_->begun); }
 
-    // Which request of it was taken last, by whichever block: for claims (pool_places.hpp).
+    // The last request taken by any block: for claims (pool_places.hpp).
     [[nodiscard]] CARILLON_HD Sequence* taken() const { return &claim_->taken; }
 
-    // T3, pairs with T4: whatever the block has written into the channel comes before, lest it be
-    // found in what the memory is used for next.
+    // T3, pairs with T4: the block's writes to the channel come before; otherwise they could appear
+    // in the memory's next use.
     CARILLON_POLICY_CODE
     CARILLON_HD void report_free(std::uint64_t number) const {
         if constexpr (requires { far_.settle(); }) far_.settle();
@@ -153,8 +153,8 @@ class LeaseWriter {
           near_(near),
           far_(far) {}
 
-    // Lends it to a channel that is laid out: `place` at the device's addresses. Only when the
-    // lease before is over().
+    // Leases it to a channel that is laid out: `place` has the device's addresses. Only after the
+    // earlier lease is over().
     // T1, pairs with T2: the place, and the channel's empty rings, come before the number.
     void begin(ChannelTable const& place) {
         far_.store_word(&line_->in_device_memory, to_word(place.in_device_memory));
@@ -170,16 +170,16 @@ class LeaseWriter {
         far_.release();
         tell(number_ + 1);
     }
-    // Lends the same place again, whose lines are as they were: a block goes on there, whether or
-    // not it has left it.
+    // Leases the same place again with its lines unchanged: a block goes on there, whether or not
+    // it has left.
     void begin_again() { tell(number_ + 1); }
-    // Takes it back. A block may be at a request of it still, until the lease is over().
+    // Ends the lease. A block may still serve a request of it until the lease is over().
     void end() {
         if (is_leased(number_)) tell(number_ + 1);
     }
 
-    // The owner itself has set the object once more.
-    // T8, pairs with T9: the value comes before the news of it, or an end would look for it too
+    // Announces that the owner has set the object once more.
+    // T8, pairs with T9: the value comes before its news; otherwise an end would look for it too
     // early, and not again.
     void tell_own_set() {
         far_.release();
@@ -187,11 +187,11 @@ class LeaseWriter {
         far_.commit(&line_->own_sets, sizeof(own_sets_));
     }
 
-    // Whether somebody has it.
+    // Whether a client has it.
     [[nodiscard]] bool leased() const { return is_leased(number_); }
-    // Whether nobody has it, and no block touches the memory of any before.
-    // T4, pairs with T3: an acquire, without which what a block wrote last could come after what
-    // the memory is made for the next.
+    // Whether no client has it, and no block touches the memory of any earlier lease.
+    // T4, pairs with T3: an acquire; otherwise a block's last writes could come after the memory
+    // was prepared for the next client.
     [[nodiscard]] bool over() const {
         if (leased()) return false;
         for (std::uint32_t i = 0; i < servers_; ++i) {
@@ -204,7 +204,7 @@ class LeaseWriter {
     [[nodiscard]] static std::uint64_t to_word(std::byte const* address) {
         return reinterpret_cast<std::uint64_t>(address);
     }
-    // It leaves at once (T1, H2).
+    // The number leaves at once (T1, H2).
     void tell(std::uint64_t number) {
         number_ = number;
         far_.store_word(&line_->number, number);
@@ -227,8 +227,8 @@ class LeaseNewsWriter {
    public:
     LeaseNewsWriter(std::uint64_t* word, Far far) : word_(word), far_(far) {}
 
-    // Some number is another.
-    // T5, pairs with T6: the number comes before the news of it, or a block would look at the
+    // Announces that some number has changed.
+    // T5, pairs with T6: the number comes before its news; otherwise a block would look at the
     // lines too early, and not again.
     void tell() {
         far_.release();

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device's ends of objects that are lent to clients of other processes, one at a time. Each
-// client has the object anew, empty, in memory of its own (lease.hpp says how the owner lends it):
-// what a client has left there is never another's to go on with, so nothing of what it may have
-// written need be believed. What was whole when the device learns that the client has gone is
-// taken, a ring full at most; then the device says that it has left that memory.
+// The device's ends of objects that are leased to clients of other processes, one client at a time.
+// Each client gets the object empty, in memory of its own (lease.hpp says how the owner leases it).
+// No later client goes on with the content that a client left, so the device never has to trust it.
+// When the device learns that the client has gone, it takes the whole messages that are there, at
+// most a ring full; then it reports that it has left that memory.
 //
-// All that lies in that memory is a client's to write at any time. An end reads of it no more than
-// its shape, which is the owner's, allows: garbage is taken for values, or for nothing.
+// A client can write all of that memory at any time. An end reads no more of it than its shape,
+// which is the owner's, allows: garbage is taken for values, or for nothing.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@
 
 namespace carillon::detail {
 
-// After so many tries the lease is looked at: one load more than the object's own. A mailbox's end
-// looks each time.
+// The lease is looked at after this many tries: one load more than the object's own. A mailbox's
+// end looks each time.
 inline constexpr std::uint32_t tries_between_leases = 8;
 
 // An end, and the lease that says where it works. For one thread.
@@ -32,7 +32,7 @@ class Leased {
     CARILLON_HD Leased(LeaseTable const& table, unsigned reader, ObjectShape const& shape)
         : end_(of_nothing(table, shape)), lease_(table, reader), shape_(shape) {}
 
-    // Whether there is memory to look into.
+    // Follows the lease. Returns whether there is memory to look into.
     CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD bool attend() {
         if (stage_ == Stage::lent && until_look_-- != 0) [[likely]]
@@ -41,14 +41,14 @@ class Leased {
         until_look_ = tries_between_leases;
         return heed(look());
     }
-    // What the line says now: whoever finds is_news() heeds it.
+    // Looks at the line; if is_news(), call heed() with it.
     using News = typename LeaseReader<Near, Far>::News;
     CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD News look() const { return lease_.look(); }
     [[nodiscard]] CARILLON_HD bool is_news(News const& line) const {
         return line.number != seen_ || line.own_sets != own_sets_;
     }
-    // As attend().
+    // Follows the lease, like attend(), when the line was already looked at.
     CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD bool heed(News const& line) {
         if (line.own_sets != own_sets_) [[unlikely]] {
@@ -57,29 +57,29 @@ class Leased {
         }
         if (line.number == seen_) return stage_ == Stage::lent;
         std::uint64_t const number = lease_.number();
-        // One that is over, and was never looked into, is looked into all the same: its place stays
-        // until this end has left it. Of a lease 0 there is none. What was handed out of a place
-        // that is lent again is not handed out once more.
+        // A lease that is over but was never looked into is still looked into: its place stays
+        // until this end has left it. Lease 0 never existed. A place that is leased again does not
+        // begin anew: messages that were handed out are not handed out once more.
         if (stage_ == Stage::none) begin();
         seen_ = number;
         stage_ = is_leased(number) ? Stage::lent : Stage::ending;
         rest_ = shape_.capacity;
         return true;
     }
-    // Whether its client has gone: what is there is taken still, as long as may_take().
+    // Whether its client has gone: the remaining messages are taken as long as may_take().
     [[nodiscard]] CARILLON_HD bool ending() const { return stage_ == Stage::ending; }
     [[nodiscard]] CARILLON_HD bool may_take() const { return !ending() || rest_ != 0; }
     CARILLON_HD void took() {
         if (ending()) --rest_;
     }
-    // Nothing of the memory is touched any more.
+    // Call it when nothing of the memory is touched any more.
     CARILLON_POLICY_CODE
     CARILLON_HD void leave() {
         stage_ = Stage::none;
         lease_.report_free(seen_);
     }
     [[nodiscard]] CARILLON_HD bool has_client() const { return stage_ == Stage::lent; }
-    // Whether the owner has set the object, and that was not taken.
+    // Whether the owner has set the object, and that value was not taken.
     [[nodiscard]] CARILLON_HD bool set_by_owner() const { return set_by_owner_; }
     CARILLON_HD void took_own() { set_by_owner_ = false; }
     [[nodiscard]] CARILLON_HD End& end() { return end_; }
@@ -95,7 +95,7 @@ class Leased {
         begun_ = begun;
         end_ = End(Layout::view(shape_, lease_.place()));
     }
-    // Somewhere that is there, and not looked at.
+    // An end at some existing address, which is never accessed.
     [[nodiscard]] CARILLON_HD static End of_nothing(LeaseTable const& table,
                                                     ObjectShape const& shape) {
         auto* const somewhere = reinterpret_cast<std::byte*>(table.lines);
@@ -110,16 +110,16 @@ class Leased {
     Stage stage_ = Stage::none;
     bool set_by_owner_ = false;
     std::uint32_t until_look_ = 0;
-    std::uint32_t rest_ = 0;  // takes that are left of a client that has gone
+    std::uint32_t rest_ = 0;  // takes that are left after the client has gone
     std::uint64_t seen_ = 0;
-    std::uint64_t begun_ = 0;  // the lease that laid out what end_ looks at
+    std::uint64_t begun_ = 0;  // the lease that laid out end_'s memory
     std::uint64_t own_sets_ = 0;
     LeaseReader<Near, Far> lease_;
     ObjectShape shape_;
 };
 
-// As MailboxReader's: what was set last stays until a client, or the owner, sets something else.
-// The owner's values are in a mailbox of its own: of two that are new at once, its is the newer.
+// Reads like a MailboxReader: the last value stays until a client or the owner sets another. The
+// owner's values are in a mailbox of its own: if both are new, the owner's counts as the newer.
 template <class T, class Near, class Far>
 class LeasedMailboxReader {
    public:
@@ -127,18 +127,18 @@ class LeasedMailboxReader {
                                     ObjectShape const& shape, MailboxReader<T, Near> const& own)
         : leased_(table, reader, shape), own_(own) {}
 
-    // As MailboxReader::refresh.
+    // See MailboxReader::refresh.
     CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD bool refresh(T& value) {
-        // The two loads are under way together. Where the line has news, the client's value is
-        // looked for once more, and the owner's is handed out last.
+        // The two loads are in flight together. If the line has news, the client's value is looked
+        // for once more, and the owner's is handed out last.
         auto const line = leased_.look();
         bool const news = leased_.has_client() && leased_.end().refresh(value);
         if (!leased_.is_news(line) && !leased_.set_by_owner()) [[likely]]
             return news;
         return refresh_anew(line, value) || news;
     }
-    // Whether a client had it when that was looked at last.
+    // Whether a client had it at the last look.
     [[nodiscard]] CARILLON_HD bool has_client() const { return leased_.has_client(); }
 
    private:
@@ -168,7 +168,7 @@ class LeasedConsumer {
     CARILLON_HD LeasedConsumer(LeaseTable const& table, unsigned reader, ObjectShape const& shape)
         : leased_(table, reader, shape) {}
 
-    // As Consumer::try_pop.
+    // See Consumer::try_pop.
     CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD bool try_pop(T& message) {
         if (!leased_.attend()) return false;
@@ -189,13 +189,13 @@ class LeasedProducer {
     CARILLON_HD LeasedProducer(LeaseTable const& table, unsigned reader, ObjectShape const& shape)
         : leased_(table, reader, shape) {}
 
-    // As Producer::try_push; false, too, while there is no client: nobody has missed it.
+    // See Producer::try_push. Without a client the message is dropped: returns false.
     CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD bool try_push(T const& message, OutOfLine data = OutOfLine::none) {
         return look() && leased_.end().try_push(message, data);
     }
-    // For a kernel that has nothing to push for a while: what a push looks at. Whether there is a
-    // client. While nobody looks, the memory of one that has gone is not the next one's.
+    // Does a push's look at the lease, for a kernel that has nothing to push for a while. Returns
+    // whether there is a client. Until the end looks, the next client does not get in.
     CARILLON_POLICY_CODE
     CARILLON_HD bool look() {
         if (!leased_.attend()) return false;
@@ -209,8 +209,8 @@ class LeasedProducer {
     Leased<Producer<T, Far, Near>, RingToHostLayout, Near, Far> leased_;
 };
 
-// A chunk stays readable until it is released, whatever has become of its client, and longer than
-// that no memory is kept.
+// A chunk stays readable until it is released, even if its client has gone; its memory is kept only
+// that long.
 template <class Meta, class Near, class Far>
 class LeasedChunkReader {
    public:
@@ -218,8 +218,8 @@ class LeasedChunkReader {
                                   ObjectShape const& shape)
         : leased_(table, reader, shape) {}
 
-    // As ChunkConsumer::try_take. A size that the chunk does not have is its client's lie: the
-    // chunk's own is said instead.
+    // See ChunkConsumer::try_take. If a client claims a size beyond the chunk's, the chunk's own
+    // size is used.
     CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD bool try_take(ChunkView<Meta>& chunk) {
         if (!leased_.attend()) return false;
@@ -237,7 +237,7 @@ class LeasedChunkReader {
         if (over && !holds_ && leased_.ending()) leased_.leave();
         return taken;
     }
-    // As ChunkConsumer::release.
+    // See ChunkConsumer::release.
     CARILLON_POLICY_CODE
     CARILLON_HD bool release(Sequence sequence) {
         bool const released = leased_.end().release(sequence);
@@ -248,7 +248,7 @@ class LeasedChunkReader {
 
    private:
     Leased<ChunkConsumer<Meta, Near, Far>, ChunkRingLayout, Near, Far> leased_;
-    // Whether any that was handed out is not released: kept here, since the lines are the client's.
+    // Whether a handed out chunk is unreleased: kept here, since the client can write the lines.
     bool holds_ = false;
     Sequence last_taken_ = 0;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The protocol of a mailbox: the latest value wins. One writer, and any number of readers on the
-// other side, in whose memory the mailbox lies. Neither side ever waits for the other.
+// The protocol of a mailbox: the latest value wins. There is one writer, and any number of readers
+// on the other side, whose memory has the mailbox. Neither side ever waits for the other.
 //
 //     memory of the readers' side
 //     +--------------------------+---------------+---------------+-- ... --+---------------+
@@ -9,24 +9,22 @@
 //       written far, polled near
 //
 // Version v lives in slot v mod capacity. A slot is written again while a reader may be reading it,
-// so a line differs from a ring's (detail/wire/line.hpp): not every quad carries a tag but every
-// word, the 8 aligned bytes that are one access everywhere. A quad is two on the emulated device,
-// and two on its way from a CPU without MOVDIR64B: of two versions it could have the payload of one
-// and the tag of the other.
+// so a line differs from a ring's (detail/wire/line.hpp): every word has a tag, the 8 aligned bytes
+// that are one access everywhere. A quad is two accesses on the emulated device, and from a CPU
+// without MOVDIR64B: it could have the payload of one version and the tag of another.
 //
 //   byte   0           4     8           12    16                56          60    64
 //          | payload 0 | tag | payload 1 | tag |       ...       | payload 7 | tag |
 //
-// A value is whole when every tag of every line is that of its version, whenever and in whatever
-// order its words came and were loaded: a word that is of another version says so. `newest` is a
-// hint. It may come ahead of the lines, which are looked at all the same, or behind them, and then
-// they are found at a later look. It has all 64 bits of the version, so that a reader that was away
-// for 2^32 versions knows new from old.
+// A value is whole when every tag of every line is that of its version, in whatever order its words
+// came and were loaded: a word of another version shows. `newest` is a hint. It may come ahead of
+// the lines, whose tags tell, or behind them: then a later look finds them. It has all 64 bits of
+// the version, so that a reader that was away for 2^32 versions knows new from old.
 //
-// Tags repeat after 2^32 versions. A word that was left by version v - 2^32 is not met in the slot
-// of v: the slot was written and committed 2^32 / capacity times since, and no load of a word goes
-// back. That a version v + 2^32 is met takes a reader that stands still in the middle of one
-// refresh() for as many sets, which is minutes (docs/guarantees.md).
+// Tags repeat after 2^32 versions. A reader of v does not meet a word of version v - 2^32 in its
+// slot: the slot was written and committed 2^32 / capacity times since, and no load of a word goes
+// back. It meets a version v + 2^32 only if it stands still in the middle of one refresh() for as
+// many sets, which takes minutes (docs/guarantees.md).
 #pragma once
 
 #include <cstddef>
@@ -46,7 +44,7 @@ inline constexpr std::size_t largest_mailbox_value = 4096;
 inline constexpr std::size_t mailbox_words_per_line = 8;  // of 4 bytes of payload
 inline constexpr std::size_t mailbox_bytes_per_line = 32;
 
-// The compile-time contract of a mailbox's value; the text is what the user sees.
+// The compile-time contract of a mailbox's value; the user sees the texts.
 template <class T>
 CARILLON_HD constexpr void check_mailbox() {
     static_assert(std::is_trivially_copyable_v<T>,
@@ -55,12 +53,12 @@ CARILLON_HD constexpr void check_mailbox() {
                   "carillon: a mailbox's value must be at most 4 KiB: every reader copies it");
 }
 
-// Lines of one value.
+// The number of lines of one value.
 template <class T>
 inline constexpr std::uint32_t mailbox_lines =
     (sizeof(T) + mailbox_bytes_per_line - 1) / mailbox_bytes_per_line;
 
-// One side's view of a mailbox: the addresses as that side sees them. Trivially copyable.
+// One side's view of a mailbox, with that side's addresses. Trivially copyable.
 struct MailboxView {
     Line* lines;  // of all slots
     std::uint64_t* newest;
@@ -92,7 +90,7 @@ template <class T>
     return line;
 }
 
-// Whether all eight tags are `tag`: without a branch between them.
+// Whether all eight tags are `tag`, without a branch between them.
 [[nodiscard]] CARILLON_HD constexpr bool every_word_has(Line const& line, Tag tag) {
     Tag other = 0;
     for (Quad const& quad : line.quads) {
@@ -102,8 +100,8 @@ template <class T>
     return other == 0;
 }
 
-// Makes `view` a mailbox without a value whose first will be view.first, whatever the memory held
-// before. Only for memory that nobody else is using yet; a slot gets the tags of the lap before.
+// Makes `view` an empty mailbox whose first value will be view.first, whatever the memory held
+// before. Only for memory that nobody uses yet; each slot gets the tags of the lap before.
 inline void format_mailbox(MailboxView const& view) {
     for (Sequence version = view.first; version != view.first + view.capacity; ++version) {
         std::uint64_t const word = std::uint64_t{tag_of(version - view.capacity)} << 32;
@@ -114,8 +112,8 @@ inline void format_mailbox(MailboxView const& view) {
     *view.newest = view.first - 1;
 }
 
-// The end that sets values. Far: how it touches the mailbox. Wait-free: nothing is read, and how
-// many stores it makes does not depend on the readers.
+// The end that sets values, through Far. Wait-free: it reads nothing, and the number of its stores
+// does not depend on the readers.
 template <class T, FarAccess Far>
 class MailboxWriter {
    public:
@@ -124,23 +122,23 @@ class MailboxWriter {
         check_mailbox<T>();
     }
 
-    // M1, pairs with M2: what the value refers to is complete before it; otherwise a reader could
-    // find it old.
+    // M1, pairs with M2: data that the value refers to are complete before it; otherwise a reader
+    // could find them old.
     CARILLON_POLICY_CODE
     CARILLON_HD void set(T const& value, OutOfLine data = OutOfLine::none) {
         if (data == OutOfLine::written) far_.release();
-        // Spent, though a flush may throw: no two values have the same tags.
+        // The version is spent even if a flush throws: no two values have the same tags.
         Sequence const version = next_++;
         Line* const slot = view_.slot(version);
         Tag const tag = tag_of(version);
         auto const& clean = detail::without_padding(value);
         for (std::uint32_t i = 0; i < mailbox_lines<T>; ++i) {
-            // A policy that stores in two steps gets the new tag for both: the payload must not
-            // be seen under the tag of the version that it replaces, as a ring's may be.
+            // A policy that stores in two steps gets the new tag for both: unlike in a ring, the
+            // payload must not be seen under the tag of the version that it replaces.
             far_.store_line(slot + i, detail::mailbox_line(clean, i, tag), tag);
         }
         far_.store_word(view_.newest, version);
-        // M3, through H2: they leave this side now, in any order; the last value would stay behind.
+        // M3, through H2: they leave now, in any order; else the last value would stay behind.
         far_.commit(slot, mailbox_lines<T> * sizeof(Line));
         far_.commit(view_.newest, sizeof(*view_.newest));
     }
@@ -151,8 +149,8 @@ class MailboxWriter {
     Far far_;
 };
 
-// An end that reads values; there may be many. Near: how it touches the mailbox. Threads: who reads
-// together, all of them call every member function. Trivially copyable where Near is.
+// An end that reads values, through Near; there may be many. Threads read together: all of them
+// call every member function. Trivially copyable if Near is.
 template <class T, NearAccess Near, SharingGroup Threads = OneThread>
 class MailboxReader {
    public:
@@ -161,34 +159,34 @@ class MailboxReader {
         check_mailbox<T>();
     }
 
-    // Puts the newest whole value that there is into `value` and returns true if it is newer than
-    // the one before; otherwise returns false and leaves `value` alone. Costs one load of a word
-    // where nothing is new. Wait-free: it looks at no more than capacity + 1 versions, whatever the
-    // writer does meanwhile. If none of them is whole, because it is still under way or because
-    // the writer is faster than this copy, a later call will see it or a newer one.
+    // Copies the newest whole value into `value` and returns true if it is newer than the one
+    // before; otherwise returns false and leaves `value` unchanged. If nothing is new it costs one
+    // load of a word. Wait-free: it looks at no more than capacity + 1 versions, whatever the
+    // writer does. If none is whole, because the value is still arriving or the writer is faster
+    // than this copy, a later call sees it or a newer one.
     CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD bool refresh(T& value) {
         Threads const threads;
         Incoming own;
         Incoming& incoming = threads.template shared<Incoming>(own);
-        Sequence newest = 0;  // that `newest` told, to thread 0
+        Sequence newest = 0;  // the value of `newest`, in thread 0
         Sequence wanted = 1;  // no version is older
         for (std::uint32_t look = 0; look <= view_.capacity; ++look) {
             if (threads.thread_rank() == 0) {
                 incoming.wanted = next_wanted(newest, wanted);
                 incoming.missing = 0;
             }
-            // M4, pairs with itself in every thread: else some would look for another version.
+            // M4, pairs with itself in every thread: otherwise some would look for another version.
             threads.sync();
             wanted = incoming.wanted;
             bool const news = wanted > version_;
             if (news) load_lines(wanted, incoming);
-            // M4: all lines were looked at; else what is not whole could be handed out.
+            // M4: all lines were looked at; otherwise a torn value could be handed out.
             threads.sync();
             if (!news) return false;
             bool const whole = incoming.missing == 0;
             if (whole) hand_out(incoming, value);
-            // M4: all have seen whether it is whole, and see the value; else the next look could
+            // M4: all know whether it is whole, and see the value; otherwise the next look could
             // change it under them.
             threads.sync();
             if (!whole) continue;
@@ -199,15 +197,15 @@ class MailboxReader {
     }
 
    private:
-    // What the threads tell each other.
+    // Shared between the threads.
     struct Incoming {
         Sequence wanted;
-        std::uint32_t missing;  // 1: a word that is of another version
+        std::uint32_t missing;  // 1: a word of another version was found
         std::uint32_t words[mailbox_lines<T> * mailbox_words_per_line];
     };
 
-    // The newest version, or if that was looked at before, the one ahead of the last. Needs no
-    // order with M2: the lines say themselves which version they are.
+    // The newest version, or the one before the last if the newest was looked at already. It needs
+    // no order with M2: the lines themselves tell their version.
     CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD Sequence next_wanted(Sequence& newest, Sequence wanted) const {
         Sequence const told = near_.load_word(view_.newest);
@@ -216,8 +214,8 @@ class MailboxReader {
         return told;
     }
 
-    // M2, pairs with M1: the loads are acquires; otherwise what the value refers to could be read
-    // ahead of it.
+    // M2, pairs with M1: the loads are acquires; otherwise data that the value refers to could be
+    // read ahead of it.
     CARILLON_POLICY_CODE
     CARILLON_HD void load_lines(Sequence version, Incoming& incoming) const {
         Threads const threads;
@@ -236,7 +234,7 @@ class MailboxReader {
         }
     }
 
-    // The threads share the copy out.
+    // The threads share the copying.
     CARILLON_HD static void hand_out(Incoming const& incoming, T& value) {
         Threads const threads;
         constexpr std::uint32_t words = sizeof(T) / sizeof(std::uint32_t);
@@ -254,7 +252,7 @@ class MailboxReader {
     }
 
     MailboxView view_;
-    Sequence version_;  // of the value that was handed out last
+    Sequence version_;  // of the last value handed out
     Near near_;
 };
 

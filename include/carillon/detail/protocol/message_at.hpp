@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Access policies for messages whose size is known at run time. The ends of a ring or a mailbox
-// move a MessageAt, which says where the message lies; these, over the policies of a side, store
-// and load the message itself, in as many lines and quads as a type of its size has. So everything
-// above the policies is what it is for any message type, compiled once.
+// Access policies for messages whose size is known only at run time. The ends of a ring or a
+// mailbox move a MessageAt, the address of the message. These policies wrap those of a side, and
+// store and load the message itself, in the lines and quads of a type of its size. So everything
+// above the policies is the same as for a message type, compiled once.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@
 
 namespace carillon::detail {
 
-// Of two quads, whose tags can be unlike: that is how a load says that not all has arrived.
+// It fills two quads, whose tags can differ: so a load reports that not all has arrived.
 struct MessageAt {
     void const* where = nullptr;
     std::uint64_t unused = 0;
@@ -47,7 +47,7 @@ struct ByteShape {
     [[nodiscard]] constexpr std::size_t bytes_in(std::size_t line) const {
         return (std::min)(payload_bytes, bytes - line * payload_bytes);
     }
-    // Its lines in a mailbox.
+    // The number of its lines in a mailbox.
     [[nodiscard]] constexpr std::uint32_t value_lines() const {
         return static_cast<std::uint32_t>((bytes + mailbox_bytes_per_line - 1) /
                                           mailbox_bytes_per_line);
@@ -62,9 +62,9 @@ class MessageNear : public Near {
    public:
     MessageNear(Near const& near, ByteShape shape) : Near(near), shape_(shape) {}
 
-    // Looks at all quads of the message in the slot at `from`: the tags of what it returns are that
-    // of the message, or unlike where its quads have not all the same. The load that comes last is
-    // the inner policy's acquire (C1).
+    // Looks at all quads of the message in the slot at `from`. The tags of the result are the
+    // message's, or differ if those of its quads do. The last load is the inner policy's acquire
+    // (C1).
     [[nodiscard]] Line load_line(Line const* from, std::size_t /*quads*/) const {
         std::size_t const last = shape_.lines() - 1;
         Tag first = 0;
@@ -82,11 +82,11 @@ class MessageNear : public Near {
         return line;
     }
     [[nodiscard]] Line load_line_ahead(Line const* from, std::size_t quads) const {
-        return load_line(from, quads);  // acquires, too (C1)
+        return load_line(from, quads);  // also acquires (C1)
     }
 
-    // Copies a message that was found to be there, before its slot's credit is returned. Every quad
-    // is what it was then: nobody writes it before.
+    // Copies a message that has arrived, before its slot's credit is returned: until then nobody
+    // writes its quads.
     void copy(MessageAt message, void* to) const {
         auto const* const from = static_cast<Line const*>(message.where);
         auto* const bytes = static_cast<std::byte*>(to);
@@ -106,7 +106,7 @@ class MessageFar : public Far {
    public:
     MessageFar(Far const& far, ByteShape shape) : Far(far), shape_(shape) {}
 
-    // Stores the message that the line says, under the line's tag.
+    // Stores the message whose address is in `line`, under the line's tag.
     void store_line(Line* to, Line const& line, Tag previous, std::size_t /*quads*/) const {
         auto const* const from = static_cast<std::byte const*>(unpack<MessageAt>(line).where);
         Tag const tag = line.quads[0].tag();
@@ -119,7 +119,7 @@ class MessageFar : public Far {
         store_lines_by_line(static_cast<Far const&>(*this), to, lines, shape_.quads(), previous);
     }
 
-    // Of messages of one line each, in slots in a row: what says where they lie is 48 bytes apart.
+    // Stores messages of one line each, in slots in a row; their addresses are 48 bytes apart.
     void store_payloads(Line* to, void const* payloads, std::size_t count, Tag first,
                         Tag previous) const {
         constexpr std::size_t most = 16;
@@ -138,7 +138,7 @@ class MessageFar : public Far {
         }
     }
 
-    // A message's slot (P2), which is taken for that of a MessageAt, or what it is.
+    // Commits a message's slot (P2), for which the size is that of a MessageAt, or other memory.
     void commit(void const* where, std::size_t size) const {
         Far::commit(where,
                     size == sizeof(Packed<MessageAt>) ? shape_.lines() * sizeof(Line) : size);
@@ -148,7 +148,7 @@ class MessageFar : public Far {
     ByteShape shape_;
 };
 
-// The consumer's pages on the emulated device, where none of a pair is nearer: the first of each.
+// Chooses the first page of each pair: on the emulated device no page is nearer.
 struct FirstPage {
     template <class Near>
     [[nodiscard]] unsigned operator()(Near const& /*near*/, std::uint64_t* /*first*/,
@@ -161,7 +161,7 @@ using FirstPages = ChosenPages<FirstPage>;
 template <class Near>
 inline constexpr std::uint32_t looks_within_a_trip<MessageNear<Near>> = looks_within_a_trip<Near>;
 
-// The payload of a line of a mailbox, and back.
+// The payload of a mailbox's line, and back.
 using ValueWords = std::array<std::uint32_t, mailbox_words_per_line>;
 static_assert(mailbox_lines<ValueWords> == 1 && mailbox_lines<MessageAt> == 1);
 
@@ -177,16 +177,16 @@ static_assert(mailbox_lines<ValueWords> == 1 && mailbox_lines<MessageAt> == 1);
     return static_cast<Tag>(line.quads[0].low >> 32U);
 }
 
-// A mailbox's: the value is copied while it is looked at, into room that the policy has, since
-// nothing keeps a slot from being written again.
+// For a mailbox: it copies the value while it looks at it, into room that the policy has, since a
+// slot may be written again at any time.
 template <NearAccess Near>
 class ValueNear : public Near {
    public:
     ValueNear(Near const& near, ByteShape shape)
         : Near(near), shape_(shape), room_(shape.value_lines() * mailbox_bytes_per_line) {}
 
-    // Copies the value in the slot at `from` as far as all its words have one tag (M2). That is the
-    // tag of what it returns, or its tags are unlike.
+    // Copies the value in the slot at `from` as long as all its words have one tag (M2). The result
+    // has that tag, or differing tags.
     [[nodiscard]] Line load_line(Line const* from, std::size_t /*quads*/ = quads_per_line) const {
         Tag tag = 0;
         bool whole = true;
@@ -202,7 +202,7 @@ class ValueNear : public Near {
         return said;
     }
     [[nodiscard]] Line load_line_ahead(Line const* from, std::size_t quads) const {
-        return load_line(from, quads);  // acquires, too (M2)
+        return load_line(from, quads);  // also acquires (M2)
     }
 
    private:
@@ -215,7 +215,7 @@ class ValueFar : public Far {
    public:
     ValueFar(Far const& far, ByteShape shape) : Far(far), shape_(shape) {}
 
-    // Stores the value that the line says, under the line's tag.
+    // Stores the value whose address is in `line`, under the line's tag.
     void store_line(Line* to, Line const& line, Tag previous,
                     std::size_t /*quads*/ = quads_per_line) const {
         ValueWords const said = value_words(line);
@@ -229,7 +229,7 @@ class ValueFar : public Far {
         }
     }
 
-    // A value's slot (M3), which is taken for that of a MessageAt, or what it is.
+    // Commits a value's slot (M3), for which the size is that of a MessageAt, or other memory.
     void commit(void const* where, std::size_t size) const {
         Far::commit(where, size == sizeof(Line) ? shape_.value_lines() * sizeof(Line) : size);
     }

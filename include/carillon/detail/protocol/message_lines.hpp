@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A message in its slot: as many lines as it needs, and of the last one as many quads.
+// A message in its slot: the lines that it needs, and the quads that it needs of the last line.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace carillon::detail {
 
-// What a ring has to know of its messages: how many quads one fills, and the lines of a slot.
+// A message's shape for a ring: the quads that it fills, and the lines of a slot.
 struct MessageShape {
     std::uint32_t quads = quads_per_line;
     std::uint32_t slot_lines = 1;
@@ -23,23 +23,23 @@ template <class T>
     return {static_cast<std::uint32_t>(quads_of<T>), slot_lines_of<T>};
 }
 
-// Whether the registers of one thread hold a T as it is packed, and how many lines it loads before
-// it looks at the first of them.
+// Whether the registers of one thread hold a packed T, and how many lines it loads before it looks
+// at the first.
 template <class T>
 inline constexpr bool fits_registers = lines_of<T> <= 16;
 template <class T>
 inline constexpr std::size_t lines_in_flight = fits_registers<T> ? 16 : 11;
 
-// A message of more quads is long: one thread takes its last line for a sign of the others, and
-// the lanes of a warp share it out (serve_long.hpp).
+// A message of more quads is long: one thread takes its last line as a sign of the others, and the
+// lanes of a warp share it (serve_long.hpp).
 inline constexpr std::size_t quads_in_a_look = 8;
 
-// The line that is always loaded, and that a short wait may watch: the last one. As a rule it
-// arrives last, and those before it are not fetched, to be taken away again, while they arrive.
+// The line that is always loaded, and that a short wait may watch: the last one. It usually arrives
+// last; earlier lines are not fetched, to be invalidated again, while they arrive.
 template <class T>
 inline constexpr std::size_t awaited_line = lines_of<T> - 1;
 
-// For what load_message() found not to be there: keep_whole() of what is always loaded.
+// keep_whole() for the line that load_message() always loads, after it found no message.
 CARILLON_POLICY_CODE
 template <class T, NearAccess Near>
 CARILLON_HD void keep_message(Near const& near, Packed<T> const& message) {
@@ -47,9 +47,9 @@ CARILLON_HD void keep_message(Near const& near, Packed<T> const& message) {
     keep_whole(near, lines_in(message)[line].quads, quads_in_line<T>(line));
 }
 
-// The lines of a message from `first` to `last`; whether all have arrived. Each step of the
-// recursion loads lines that are in flight together, and knows how many they are: what a loop loads
-// the compiler leaves in local memory, where it comes one behind the other.
+// Loads the lines of a message from `first` to `last`; returns whether all have arrived. Each step
+// of the recursion loads lines that are in flight together, and has a constant number of them: the
+// compiler leaves the lines of a loop in local memory, where they are loaded one by one.
 CARILLON_POLICY_CODE
 template <class T, std::size_t first, std::size_t last, NearAccess Near>
 [[nodiscard]] CARILLON_HD bool load_lines(Near const& near, Line const* slot, Tag tag, Line* into) {
@@ -61,7 +61,7 @@ template <class T, std::size_t first, std::size_t last, NearAccess Near>
         loaded[i] = first + i < last ? near.load_line_ahead(slot + first + i)
                                      : near.load_line(slot + last, quads_in_line<T>(last));
     }
-    // All are compared with the one that was loaded last, as has_arrived() does.
+    // All tags are compared with the one that was loaded last, like in has_arrived().
     Tag const seen = loaded[count - 1].quads[quads_in_line<T>(first + count - 1) - 1].tag();
     Tag difference = seen ^ tag;
     for (std::size_t i = 0; i < count; ++i) {
@@ -83,9 +83,8 @@ template <class T, std::size_t first, std::size_t last, NearAccess Near>
     return true;
 }
 
-// Loads the message in `slot` and returns whether it is the one with `tag`, whole. Of a long one
-// nothing but the last line is looked at until that is there. The load that comes last is an
-// acquire (C1, S4, A2).
+// Loads the message in `slot` and returns whether it is the one with `tag`, whole. For a long one
+// only the last line is looked at until that is there. The last load is an acquire (C1, S4, A2).
 CARILLON_POLICY_CODE
 template <class T, NearAccess Near>
 [[nodiscard]] CARILLON_HD bool load_message(Near const& near, Line const* slot, Tag tag,
@@ -106,20 +105,19 @@ template <class T, NearAccess Near>
     }
 }
 
-// A tag of what load_message() has always loaded.
+// A tag that load_message() has always loaded.
 template <class T>
 [[nodiscard]] CARILLON_HD constexpr Tag tag_in_sight(Packed<T> const& message) {
     return lines_in(message)[awaited_line<T>].quads[0].tag();
 }
 
-// How many messages one thread loads at once where they come in a row: what fits into its
-// registers.
+// How many messages in a row one thread loads at once: as many as fit into its registers.
 template <class T, class Answer = T>
 inline constexpr std::uint32_t row_of = lines_of<T> > 1 || lines_of<Answer> > 1     ? 1
                                         : quads_of<T> <= 2 && quads_of<Answer> <= 2 ? 16
                                                                                     : 8;
 
-// Loads `count` messages of a line each, from slot(0), slot(1), ...: their loads are in flight
+// Loads `count` messages of one line each, from slot(0), slot(1), ...: the loads are in flight
 // together, and the last one is the acquire.
 CARILLON_POLICY_CODE
 template <class T, NearAccess Near, class Slot, std::uint32_t count>
@@ -132,7 +130,7 @@ CARILLON_HD void load_row(Near const& near, Packed<T> (&into)[count], Slot&& slo
     into[count - 1] = near.load_line(slot(count - 1), quads_of<T>);
 }
 
-// keep_whole() of what load_row() has loaded.
+// keep_whole() for the quads that load_row() has loaded.
 CARILLON_POLICY_CODE
 template <class T, NearAccess Near, std::uint32_t count>
 CARILLON_HD void keep_row(Near const& near, Packed<T> const (&row)[count]) {

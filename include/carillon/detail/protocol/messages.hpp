@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages as the lines that they travel in.
+// Stores several messages, as the lines that they travel in.
 #pragma once
 
 #include <cstddef>
@@ -14,19 +14,19 @@
 namespace carillon::detail {
 
 // Stores `count` messages into slots in a row, of `slot_lines` lines each, the first with tag
-// `first`; `previous` is the tag that the first slot holds until now. Payloads that fill a line go
-// as they lie in memory.
+// `first`; `previous` is the tag that the first slot holds until now. Payloads that fill a line are
+// stored directly from memory.
 CARILLON_POLICY_CODE
 template <class T, FarAccess Far>
 CARILLON_HD void store_messages(Far const& far, Line* to, std::uint32_t slot_lines,
                                 T const* messages, std::size_t count, Tag first, Tag previous) {
-    if (count == 0) return;  // the part behind the wrap, mostly
+    if (count == 0) return;  // mostly: nothing behind the wrap
     if (1 < lines_of<T> || slot_lines > 1) {
         for (std::size_t i = 0; i < count; ++i) {
             auto const n = static_cast<Tag>(i);
             store_message<T>(far, to + i * slot_lines, pack(messages[i], first + n), previous + n);
         }
-        // NOLINTNEXTLINE(bugprone-branch-clone): of large messages neither branch is compiled
+        // NOLINTNEXTLINE(bugprone-branch-clone): for large messages neither branch is compiled
     } else if constexpr (sizeof(T) == payload_bytes && !clears_padding<T>) {
         far.store_payloads(to, messages, count, first, previous);
     } else if constexpr (lines_of<T> == 1) {

@@ -16,18 +16,18 @@
 
 namespace carillon::detail {
 
-// How many polls in a row find nothing before a consumer looks whether its line was given up; a
-// power of two. Tests have fewer.
+// After this many failed polls in a row a consumer checks whether its line was given up; a power of
+// two. Tests have fewer.
 template <NearAccess Near>
 inline constexpr std::uint32_t polls_per_look = 64;
 
-// The end that takes lines: a thread, or the lanes of a warp, which share a stripe out among
-// themselves; any number of them. Every lane calls every member function. `hands_on`: one that ends
-// may leave its stripe to others (hand_on.hpp); all consumers of a ring have as many lanes then.
+// The end that takes lines: a thread, or the lanes of a warp, which share a stripe. There may be
+// any number of ends. Every lane calls every member function. `hands_on`: an end may leave its
+// stripe to another (hand_on.hpp); all consumers of the ring then have as many lanes.
 template <class T, ClaimAccess Near, FarAccess Far, VotingGroup Lanes, bool hands_on = false>
 class MpmcConsumer {
    public:
-    // Lines that one lane loads before it looks at the first of them.
+    // Lines that one lane loads before it looks at the first.
     static constexpr std::uint32_t read_ahead = 4;
 
     CARILLON_POLICY_CODE
@@ -37,10 +37,10 @@ class MpmcConsumer {
         check_payload<T>();
     }
 
-    // Takes what has arrived of this consumer's stripe, at most `read_ahead` lines a lane, and
-    // calls use(message, sequence) for each, a lane's own in order. Returns whether any lane
-    // took one, the same to every lane. A message is taken before it is used: one whose use throws
-    // is not delivered again, nor are those before it, and the next poll goes on behind it.
+    // Takes lines that have arrived in this consumer's stripe, at most `read_ahead` for each lane,
+    // and calls use(message, sequence) for each, in a lane's order. Returns to every lane whether
+    // any lane took one. A message is taken before it is used: if `use` throws, that message and
+    // those before it are not delivered again, and the next poll continues behind it.
     CARILLON_POLICY_CODE
     template <class Use>
     CARILLON_HD bool poll(Use&& use) {
@@ -64,8 +64,8 @@ class MpmcConsumer {
         return any;
     }
 
-    // Leaves the rest of its stripe to the consumer that looks for it next. To be called before
-    // this one ends, or rests: a stripe that nobody takes fills the ring. It may poll again.
+    // Leaves the rest of its stripe to the next consumer that looks for one. Call it before this
+    // end goes, or rests: a stripe that nobody takes fills the ring. The end may poll again.
     CARILLON_POLICY_CODE
     CARILLON_HD void hand_on() requires hands_on {
         if (begin_ == 0) return;
@@ -78,21 +78,21 @@ class MpmcConsumer {
         fresh_ = true;
     }
 
-    // Where the stripe that one thread holds begins, 0 where it holds none; and the number of the
-    // first message there that it has not taken, which is behind it where a use threw at the last.
+    // The begin of the stripe that one thread holds, or 0; and the number of its first message that
+    // was not taken, which is behind the stripe if `use` threw at the last one.
     [[nodiscard]] Sequence begin() const requires(hands_on&& Lanes::most == 1) { return begin_; }
     [[nodiscard]] Sequence next() const requires(hands_on&& Lanes::most == 1) {
         return sequence(mine_taken_);
     }
 
-    // Numbers that this lane skipped because their producer died.
+    // Sequence numbers that this lane skipped because their producer died.
     [[nodiscard]] CARILLON_HD std::uint64_t skipped() const { return skipped_; }
 
    private:
     [[nodiscard]] CARILLON_HD static bool is_time_to_look(std::uint32_t misses) {
         return (misses & (polls_per_look<Near> - 1)) == 0;
     }
-    // The lines of a stripe that are this lane's: every size()th from thread_rank() on.
+    // The number of this lane's lines of a stripe: every size()th from thread_rank() on.
     [[nodiscard]] CARILLON_HD std::uint32_t mine() const {
         return (view_.stripe() + lanes_.size() - 1 - lanes_.thread_rank()) / lanes_.size();
     }
@@ -112,8 +112,8 @@ class MpmcConsumer {
         mine_taken_ = 0;
     }
 
-    // Goes on with the first stripe that is left, if there is one. The next claim looks again then:
-    // this consumer may have left its own stripe, for whose credit producers wait next.
+    // Continues the first stripe that is left, if there is one. The next claim looks again: this
+    // consumer may have left its own stripe, for whose credit producers wait next.
     CARILLON_POLICY_CODE
     CARILLON_HD bool resume_left() {
         Sequence found = 0;
@@ -121,14 +121,14 @@ class MpmcConsumer {
         begin_ = lanes_.broadcast(found);
         fresh_ = begin_ != 0;
         if (!fresh_) return false;
-        lanes_.sync();  // what the leader saw comes before each lane's look at the marks (S9)
+        lanes_.sync();  // the leader's loads come before each lane's look at the marks (S9)
         mine_taken_ = 0;
         resumed_ = true;
         return true;
     }
 
-    // Producers wait for the credit of the first stripe: where that is left, its own is left, too,
-    // and the next poll goes on with the first.
+    // Producers wait for the credit of the first stripe: if that is left, this consumer leaves its
+    // own stripe, and the next poll continues the first.
     CARILLON_POLICY_CODE
     CARILLON_HD void look_for_left() {
         bool is_left = false;
@@ -136,7 +136,7 @@ class MpmcConsumer {
         if (lanes_.any(is_left)) hand_on();
     }
 
-    // In a stripe that another consumer has begun: behind what that one has taken, lane by lane.
+    // In a stripe that another consumer has begun, skips its taken lines, lane by lane.
     CARILLON_POLICY_CODE
     CARILLON_HD void pass_over_marked() {
         while (mine_taken_ < mine() && detail::is_marked(view_, near_, sequence(mine_taken_))) {
@@ -145,18 +145,18 @@ class MpmcConsumer {
         resumed_ = false;
     }
 
-    // S4, pairs with S1: the loads are acquires; without that what a message refers to could be
-    // read before it is there.
+    // S4, pairs with S1: the loads are acquires; otherwise data that a message refers to could be
+    // read before they are there.
     CARILLON_POLICY_CODE
     template <class Use>
     CARILLON_HD std::uint32_t take(Use&& use) {
         std::uint32_t const left = mine() - mine_taken_;
         std::uint32_t got = 0;
         if constexpr (Lanes::most == 1 && KeepAccess<Near> && lines_of<T> == 1) {
-            // One alone is found sooner; where it is there, others may be.
+            // A single message is found sooner; if it is there, others may be.
             if (left != 0 && take_next(use)) got = 1 + take_row(left - 1, use);
         } else if constexpr (Lanes::most == 1) {
-            // A CPU looks ahead by itself, and is best at a line that it need not put aside.
+            // A CPU looks ahead by itself, and is fastest with a line that it need not put aside.
             while (got < read_ahead && got < left && take_next(use)) ++got;
         } else {
             constexpr std::uint32_t ahead = lines_of<T> == 1 ? read_ahead : 1;
@@ -179,7 +179,7 @@ class MpmcConsumer {
                     detail::keep_message<T>(near_, messages[i]);
                 }
             }
-            mine_taken_ += got;  // nothing throws where there are more lanes than one
+            mine_taken_ += got;  // nothing throws if there are several lanes
         }
         return got;
     }
@@ -189,7 +189,7 @@ class MpmcConsumer {
         return detail::load_message<T>(near_, view_.slot(awaited), tag_of(awaited), message);
     }
 
-    // The next of this thread's messages, if it is there.
+    // Takes the next of this thread's messages, if it is there.
     CARILLON_POLICY_CODE
     template <class Use>
     CARILLON_HD bool take_next(Use&& use) {
@@ -204,8 +204,8 @@ class MpmcConsumer {
         return true;
     }
 
-    // Of its next `left` messages those that are there, at most read_ahead; their loads are in
-    // flight together, and the last one is the acquire (S4).
+    // Takes those of its next `left` messages that are there, at most read_ahead. Their loads are
+    // in flight together, and the last one is the acquire (S4).
     CARILLON_POLICY_CODE
     template <class Use>
     CARILLON_HD std::uint32_t take_row(std::uint32_t left, Use&& use) {
@@ -229,9 +229,8 @@ class MpmcConsumer {
         return got;
     }
 
-    // S4, pairs with S5 too: a number is given up after every line that living producers wrote
-    // before, and its word is looked at ahead of the line. So a line that is there is taken,
-    // whoever wrote it.
+    // S4, pairs with S5 too: a number is given up after every earlier line of living producers, and
+    // its word is loaded ahead of the line. So a line that is there is taken, whoever wrote it.
     CARILLON_POLICY_CODE
     template <class Use>
     CARILLON_HD std::uint32_t skip_if_given_up(Use&& use) {
@@ -249,7 +248,7 @@ class MpmcConsumer {
         return 1;
     }
 
-    // S2, pairs with S3: every lane has found the tags of its lines; without that a slot could be
+    // S2, pairs with S3: every lane has found the tags of its lines; otherwise a slot could be
     // written while a lane still looks at it.
     CARILLON_POLICY_CODE
     CARILLON_HD void return_credit() {
@@ -259,10 +258,10 @@ class MpmcConsumer {
 
     MpmcRingView view_;
     Sequence begin_ = 0;            // of the stripe that is being taken; 0 for none
-    std::uint32_t mine_taken_ = 0;  // of this lane's lines in it
+    std::uint32_t mine_taken_ = 0;  // lines of this lane in it that are taken
     std::uint32_t misses_ = 0;      // polls in a row in which this lane found nothing
     std::uint32_t idle_ = 0;        // polls in which no lane found anything
-    bool fresh_ = true;             // it has not looked for stripes that were left
+    bool fresh_ = true;             // it has not looked for left stripes
     bool resumed_ = false;          // another consumer has begun the stripe
     std::uint64_t skipped_ = 0;
     Near near_;

@@ -17,7 +17,7 @@
 
 namespace carillon::detail {
 
-// One thread's end that writes lines; any number of them, each its own thread.
+// One thread's end that writes lines. Any number of threads have one each.
 template <class T, FarAccess Far, ClaimAccess Near, RecordsThrough<Near> Record = NoRecord>
 class MpmcProducer {
    public:
@@ -34,8 +34,8 @@ class MpmcProducer {
         return try_push_n(&message, 1, data) == 1;
     }
 
-    // Publishes the first ones of `count` messages, as many as there is room for, in a row, and
-    // returns how many: with one claim and one fence.
+    // Publishes the first ones of `count` messages, as many as there is room for, in a row, with
+    // one claim and one fence; returns how many.
     CARILLON_POLICY_CODE
     CARILLON_HD std::size_t try_push_n(T const* messages, std::size_t count,
                                        OutOfLine data = OutOfLine::none) {
@@ -48,8 +48,8 @@ class MpmcProducer {
         std::uint32_t const first = claim.count < before_wrap ? claim.count : before_wrap;
         store(claim.first, messages, first);
         store(claim.first + first, messages + first, claim.count - first);
-        // S6, through H2: the lines leave before the claim counts as written; without it one of
-        // them could linger, and all behind it wait.
+        // S6, through H2: the lines leave before the claim counts as written; otherwise one of them
+        // could linger, and all behind it would wait.
         constexpr std::size_t slot_bytes = slot_lines_of<T> * sizeof(Line);
         far_.commit(view_.slot(claim.first), first * slot_bytes);
         if (claim.count != first) far_.commit(view_.base, (claim.count - first) * slot_bytes);
@@ -57,7 +57,7 @@ class MpmcProducer {
         return claim.count;
     }
 
-    // Does what a push does but for claiming and storing: what it reads is near then.
+    // Reads what a push reads, so that it is near, without claiming or storing.
     CARILLON_POLICY_CODE
     CARILLON_HD void warm() {
         Sequence const next = claimer_.look();
@@ -76,7 +76,7 @@ class MpmcProducer {
     Far far_;
 };
 
-// The end of the lanes of a warp that write lines together, one message a lane. Every lane calls
+// The end of a warp's lanes that write lines together, one message for each lane. Every lane calls
 // every member function.
 template <class T, FarAccess Far, ClaimAccess Near, VotingGroup Lanes>
 class LanesProducer {
@@ -88,8 +88,8 @@ class LanesProducer {
         check_payload<T>();
     }
 
-    // Publishes the messages of the lanes that have one, or none of them where there is no room
-    // for all. Returns whether it did, the same to every lane.
+    // Publishes the messages of the lanes that have one, or none if there is no room for all.
+    // Returns to every lane whether it did.
     CARILLON_POLICY_CODE
     CARILLON_HD bool try_push(T const& message, bool has_one = true,
                               OutOfLine data = OutOfLine::none) {
@@ -108,9 +108,8 @@ class LanesProducer {
         return true;
     }
 
-    // The same for `count` messages of every lane, with one claim for all of them: claims are one
-    // after the other, so larger ones are faster. Message i of the lanes comes before message
-    // i + 1 of any.
+    // Publishes `count` messages of every lane with one claim: claims come one after the other, so
+    // larger ones are faster. Message i of all lanes comes before message i + 1 of any.
     CARILLON_POLICY_CODE
     template <std::size_t count>
     CARILLON_HD bool try_push_all(T const (&messages)[count], OutOfLine data = OutOfLine::none) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ring that many share: producers claim sequence numbers and write their lines, consumers claim
-// stripes of sequence numbers and poll their slots. The order of claims is the order of the ring.
+// The protocol of the MPMC ring: producers claim sequence numbers and write their lines, consumers
+// claim stripes of sequence numbers and poll their slots. The order of claims is the ring's order.
 //
 // Lines, tags and slots are those of detail/protocol/ring.hpp. A stripe is a row of slots that one
-// consumer takes and whose credit returns as one word, so that no consumer needs to know what the
-// others have taken. Ownership: a slot belongs to whoever claimed its sequence number, until the
-// line's tags are in it; then to the consumer that claimed the stripe, until the stripe's credit
+// consumer takes. Its credit returns as one word, so that no consumer needs to know what the others
+// have taken. Ownership: a slot belongs to the thread that claimed its sequence number until the
+// line's tags are in it; then to the consumer that claimed the stripe until the stripe's credit
 // word has reached the stripe's last sequence number; and then to the next claim.
 //
 //     memory of the consumers' side                memory of the producers' side
@@ -20,11 +20,11 @@
 //     | have ended                |
 //     +---------------------------+
 //
-// A producer that dies between its claim and its line would stop the ring. Whoever learns of the
-// death gives up, in `given_up`, what no living producer holds (give_up_claims); a consumer that
-// has waited for a line for a while looks there, looks at the line once more, and skips it.
+// A producer that dies between its claim and its line would stop the ring. Recovery gives up, in
+// `given_up`, the numbers that no living producer holds (give_up_claims). A consumer that has
+// waited for a line for a while looks there, looks at the line once more, and skips it.
 //
-//   mpmc_ring_view.hpp   where slots, claims, credits and numbers given up are
+//   mpmc_ring_view.hpp   the layout of slots, claims, credits and numbers given up
 //   claim.hpp              how producers claim: S3, S7
 //   mpmc_producer.hpp    the ends that write lines: S1, S6
 //   mpmc_consumer.hpp    the end that takes them: S2, S4

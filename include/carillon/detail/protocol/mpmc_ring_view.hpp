@@ -14,12 +14,12 @@ namespace carillon::detail {
 // One side's view of an MPMC ring. Trivially copyable.
 struct MpmcRingView {
     Line* base;
-    std::uint64_t* given_up;     // of a slot: the sequence number that will not be written
+    std::uint64_t* given_up;     // for each slot: the sequence number that will not be written
     std::uint64_t* taken;        // the last sequence number that a consumer has claimed
-    std::uint64_t* left;         // what consumers that have ended left: hand_on.hpp
+    std::uint64_t* left;         // data of consumers that have ended: hand_on.hpp
     std::uint64_t* claimed;      // the last sequence number that a producer has claimed
-    std::uint64_t* credits;      // of a stripe: the last sequence number taken
-    std::uint32_t capacity;      // a power of two, two stripes at least
+    std::uint64_t* credits;      // for each stripe: the last sequence number taken
+    std::uint32_t capacity;      // a power of two, at least two stripes
     std::uint32_t stripe_shift;  // a stripe is 2^stripe_shift slots
     Sequence first;              // the first sequence number; first - 1 is a multiple of a stripe
     MessageShape shape{};        // of its messages
@@ -39,9 +39,9 @@ struct MpmcRingView {
     [[nodiscard]] CARILLON_HD Sequence stripe_end(Sequence sequence) const {
         return ((sequence - 1) | (stripe() - 1)) + 1;
     }
-    // Of `left`: how many words there are; how many stripes are left; the first sequence number of
-    // each in one of stripes() words, which are 0 otherwise; and of each slot the last number that
-    // a consumer had taken which left its stripe.
+    // The parts of `left`: the number of words; the number of left stripes; the first sequence
+    // number of each in one of stripes() words, which are 0 otherwise; and for each slot the last
+    // number taken by a consumer that left its stripe.
     [[nodiscard]] CARILLON_HD static constexpr std::size_t left_words(std::uint32_t capacity,
                                                                       std::uint32_t stripe) {
         return std::size_t{1} + capacity / stripe + capacity;
@@ -55,7 +55,7 @@ struct MpmcRingView {
     }
 };
 
-// Makes `view` an empty ring whose first line is view.first. Only for memory nobody uses yet.
+// Makes `view` an empty ring whose first line is view.first. Only for memory that nobody uses yet.
 inline void format_ring(MpmcRingView const& view) {
     for (std::uint32_t i = 0; i < view.capacity; ++i) {
         Sequence const sequence = view.first + i;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which page of device memory is near the SM that asks.
+// Finds the page of device memory that is near the asking SM.
 //
-// A GPU's L2 cache is in parts, and every page of 4 KiB seems to have its home in one of them. A
-// load of a word that nobody changes takes as long from anywhere, but what the CPU has just written
-// is seen sooner near its home: a round trip is 200 ns shorter. An atomic goes to the home of its
-// word, so how long one takes tells near from far, without the CPU (docs/design.md).
+// A GPU's L2 cache has parts, and every page of 4 KiB seems to belong to one of them. A load of an
+// unchanged word takes equally long from anywhere, but an SM near that part sees a CPU's new write
+// sooner: a round trip is 200 ns shorter. An atomic goes to the part of its word, so its time tells
+// near from far, without the CPU (docs/design.md).
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,8 @@
 
 namespace carillon::detail {
 
-// How long an atomic on `word` takes, in the clock's ticks times `atomics`, with what it takes to
-// look at the clock. The word never is `never`.
+// The time of `atomics` atomics on `word`, in ticks, including a look at the clock. The word never
+// is `never`.
 CARILLON_POLICY_CODE
 template <class Near, class Clock>
 CARILLON_HD std::uint64_t time_of_atomics(Near const& near, Clock const& clock, std::uint64_t* word,
@@ -24,21 +24,21 @@ CARILLON_HD std::uint64_t time_of_atomics(Near const& near, Clock const& clock, 
     std::uint64_t const began = clock.ticks();
     CARILLON_SELDOM
     for (unsigned i = 0; i < atomics; ++i) {
-        // Each waits for the one before: which word it is on depends on what that one returned.
+        // Each waits for the one before: its address depends on that one's result.
         std::uint64_t const held = near.compare_exchange(word, never, never);
         word += held == never ? 1 : 0;
     }
     return clock.ticks() - began;
 }
 
-// Of `count` pages in device memory, `stride` bytes from each other, the index of the nearest. It
-// takes 24 atomics a page, on one word of each, `first` in the first. They change nothing, since
-// none of these words ever is `never`, and what the CPU writes there meanwhile stays.
+// The index of the nearest of `count` pages in device memory, `stride` bytes apart. It takes 24
+// atomics for each page, on one word of each, `first` in the first. They change nothing, since none
+// of these words ever is `never`, and concurrent writes of the CPU stay.
 CARILLON_POLICY_CODE
 template <class Near, class Clock>
 CARILLON_HD unsigned nearest_page(Near const& near, Clock const& clock, std::uint64_t* first,
                                   std::size_t stride, unsigned count, std::uint64_t never) {
-    constexpr unsigned rounds = 3;  // the first one finds what must be found out about the address
+    constexpr unsigned rounds = 3;  // the first one finds the address translation
     constexpr unsigned atomics = 8;
     unsigned nearest = 0;
     std::uint64_t least = ~std::uint64_t{0};
@@ -56,7 +56,7 @@ CARILLON_HD unsigned nearest_page(Near const& near, Clock const& clock, std::uin
     return nearest;
 }
 
-// The nearer of two, for the rings of device ends.
+// Chooses the nearer of two pages, for the rings of device ends.
 struct NearestPage {
     CARILLON_POLICY_CODE
     template <class Near>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the parts of an object lie that is lent to clients of other processes, as either side sees
-// them. All of it is memory of that object's client, for as long as it has it.
+// The layout of an object that is leased to clients of other processes, for either side. All of it
+// is in memory of its client, as long as that has the object.
 //
 //                    device memory               host memory
 //   mailbox:         | newest | values |         none
@@ -24,12 +24,12 @@ namespace carillon::detail {
 struct ObjectShape {
     std::uint32_t capacity = 0;     // slots, values or chunks; a power of two
     std::uint32_t slot_lines = 1;   // of a slot, or a value
-    std::uint32_t chunk_bytes = 0;  // as asked for; 0 of anything but a chunk ring
+    std::uint32_t chunk_bytes = 0;  // as asked for; 0 unless it is a chunk ring
 
     [[nodiscard]] CARILLON_HD constexpr std::size_t slots_bytes() const {
         return std::size_t{capacity} * slot_lines * sizeof(Line);
     }
-    // From one chunk to the next: what a GPU likes its loads to begin at.
+    // From one chunk to the next: a GPU's loads are best aligned to this.
     [[nodiscard]] CARILLON_HD constexpr std::size_t stride() const {
         return (std::size_t{chunk_bytes} + 255) / 256 * 256;
     }
@@ -38,7 +38,7 @@ struct ObjectShape {
     }
 };
 
-// The view of one side, at its addresses of the two memories. Host memory of a mailbox is none.
+// The view of one side, with its addresses of the two memories. A mailbox has no host memory.
 struct MailboxLayout {
     using View = MailboxView;
     [[nodiscard]] static constexpr std::size_t device_bytes(ObjectShape const& shape) {

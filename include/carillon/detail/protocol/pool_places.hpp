@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Channels of clients of other processes that all blocks of a pool serve: whichever is free takes
-// the next request, of whichever client.
+// Channels of clients of other processes that all blocks of a pool serve: any free block takes any
+// client's next request.
 //
-// A channel is that of one client, in memory of its own (lease.hpp), with the two rings that any
-// has. Request n is taken by the block that moves the lease's word `taken`, which no client has,
-// from n - 1 to n; its reply goes to slot n of the replies. So replies come in any order, and each
-// is where the client looks for it.
+// A channel belongs to one client, in memory of its own (lease.hpp), with the usual two rings. The
+// block that moves the lease's word `taken`, to which no client has access, from n - 1 to n takes
+// request n; its reply goes to slot n of the replies. So replies come in any order, and each is
+// where the client looks for it.
 //
 //     client: request n into its slot               block: all tags are n? then taken: n - 1 -> n
-//     client: polls slot n of the replies           the one that did it: handler; reply n
+//     client: polls slot n of the replies           the block that did it: handler; reply n
 //
 // No credit goes either way. A client sends request n only when it has taken reply n - capacity
-// (HostChannel); so the slots of both are free again then, and a block needs no room for a reply.
-// One that does not keep to that spoils its own messages, and nobody waits for it: a block looks
-// at a slot and goes on.
+// (HostChannel). By then both slots are free, and a block needs no room for a reply. A client that
+// violates this spoils its own messages, and nobody waits for it: a block looks at a slot and goes
+// on.
 //
-// Blocks that looked at all clients in turn would do so in step, and each client would wait for
-// half a turn (on a GPU 8 clients took twice as long as one). So each client is *home* to as many
-// blocks as any, and a block looks at strangers now and then: whom its own have no time for.
+// If blocks looked at all clients in turn they would do so in step, and each client would wait for
+// half a turn (on a GPU 8 clients took twice as long as one). So the clients are shared out evenly:
+// each is at home in some blocks. A block also looks at strangers, the other clients, now and then:
+// their blocks may be busy.
 #pragma once
 
 #include <cstddef>
@@ -33,20 +34,20 @@
 
 namespace carillon::detail {
 
-// How many clients a pool may have in other processes.
+// The most clients that a pool has in other processes.
 inline constexpr unsigned most_pool_places = 64;
 
-// A request that a block has taken, and where its reply goes.
+// A request that a block has taken, and the place of its reply.
 template <class Request>
 struct PoolRequest {
     Packed<Request> message;
     Line* reply;
     Tag number;
-    Tag previous;  // of what is in the reply's slot
+    Tag previous;  // of the reply slot's old content
 };
 
-// How often a block looks: once in so many sweeps at a client that is not at home, and at what is
-// lent. Powers of two; tests have others.
+// A block looks at a client that is not at home, and at the leases, once in so many sweeps. Powers
+// of two; tests have others.
 struct PoolSweeps {
     std::uint32_t per_stranger = 16;
     std::uint32_t per_look = 16;
@@ -63,9 +64,9 @@ class PoolPlaces {
                            Near near = Near(), Far far = Far())
         : leases_(leases), places_(places), block_(block), near_(near), far_(far) {}
 
-    // Takes a request of a client that has one; or returns false at once where it found none. It
-    // looks at each that is at home once, and begins behind the one that it served last; before
-    // that now and then at a stranger, the next one each time.
+    // Takes a request of a client that has one, or returns false at once if it found none. It looks
+    // once at each client that is at home, from the one behind the last served on. Now and then it
+    // first looks at the next stranger.
     CARILLON_POLICY_CODE
     CARILLON_HD bool try_take(Taken& taken) {
         std::uint32_t const sweep = sweeps_++;
@@ -85,8 +86,8 @@ class PoolPlaces {
         return false;
     }
 
-    // P1, pairs with C1: what the reply refers to is complete before it, if `data` says so; and it
-    // leaves now (H2), as its client waits.
+    // P1, pairs with C1: data that the reply refers to are complete before it, if `data` says so.
+    // The reply leaves now (H2), since its client waits.
     CARILLON_POLICY_CODE
     CARILLON_HD void answer(Taken const& taken, Packed<Reply> const& reply, OutOfLine data) const {
         if (data == OutOfLine::written) far_.release();
@@ -96,10 +97,10 @@ class PoolPlaces {
     }
 
    private:
-    // Of one client.
+    // The channel of one client.
     struct Channel {
         Sequence next;  // the request that this block awaits; others may have taken it
-        Line* slot;     // where it will be
+        Line* slot;     // the slot of that request
         Sequence* taken;
         RingSlots requests;
         RingSlots replies;
@@ -113,16 +114,16 @@ class PoolPlaces {
         if (!detail::load_message<Request>(near_, channel.slot, awaited, message)) [[likely]] {
             // Others are so far ahead that the slot has a later request.
             Tag const there = detail::tag_in_sight<Request>(message);
-            // Where they are is a hint: T7 decides.
+            // Their position is a hint: T7 decides.
             if (!alone() && static_cast<std::int32_t>(there - awaited) > 0) [[unlikely]]
                 move(channel, near_.load_word(channel.taken) + 1);
             if (keep) detail::keep_message<Request>(near_, message);
             return false;
         }
         // T7, pairs with P3: the claim depends on the loads that found every tag, so all of the
-        // message has been loaded before. Once another block has claimed it the client may write
-        // there again, and what was loaded may be mixed; but then the claim fails. A block that is
-        // alone takes each of its requests, and spares the round trip to memory.
+        // message was loaded before. Once another block has claimed it the client may write there
+        // again, and the loaded message may be mixed; but then the claim fails. A block that is
+        // alone takes each of its requests, and saves the round trip to memory.
         Sequence const before =
             alone() ? channel.next - 1
                     : near_.compare_exchange(channel.taken, channel.next - 1, channel.next);
@@ -137,7 +138,7 @@ class PoolPlaces {
         return mine;
     }
 
-    // No other block serves these clients.
+    // Whether no other block serves these clients.
     [[nodiscard]] CARILLON_HD bool alone() const { return leases_.servers == 1; }
 
     CARILLON_HD static void move(Channel& channel, Sequence next) {
@@ -145,7 +146,7 @@ class PoolPlaces {
         channel.slot = channel.requests.slot(next);
     }
 
-    // T6, pairs with T5: the numbers are loaded behind the news of them.
+    // T6, pairs with T5: the numbers are loaded after their news.
     CARILLON_POLICY_CODE
     CARILLON_HD void look_at_leases() {
         std::uint64_t const news = near_.load_word(leases_.news);
@@ -173,9 +174,9 @@ class PoolPlaces {
     CARILLON_HD void add(unsigned place, Lease const& lease) {
         ChannelView const view = lease.place().channel(0);
         Channel channel{0, nullptr, lease.taken(), view.requests, view.replies, place};
-        // Behind the number, as the place (T2): what others have taken of it by now, or less.
+        // After the number, like the place (T2): what others have taken of it by now, or less.
         move(channel, near_.load_word(channel.taken) + 1);
-        // In the order of places, so that all blocks agree whose home is where.
+        // In the order of places, so that all blocks agree on the homes.
         std::uint32_t at = served_++;
         for (; at != 0 && channels_[at - 1].place > place; --at) channels_[at] = channels_[at - 1];
         channels_[at] = channel;
@@ -189,7 +190,7 @@ class PoolPlaces {
         served_ = kept;
     }
 
-    // Of fewer clients than blocks each is home to several, of more each block has several.
+    // With fewer clients than blocks several blocks share each; with more each block has several.
     CARILLON_HD void find_homes() {
         first_home_ =
             served_ == 0 ? 0 : block_ % (served_ < leases_.servers ? served_ : leases_.servers);
@@ -204,14 +205,14 @@ class PoolPlaces {
     Near near_;
     Far far_;
     std::uint32_t sweeps_ = 0;
-    std::uint32_t served_ = 0;      // how many are lent, as far as is known
-    std::uint32_t homes_ = 0;       // how many of them are at home here,
-    std::uint32_t first_home_ = 0;  // the first one, every leases_.servers-th from there,
-    std::uint32_t home_ = 0;        // and whose turn it is
-    std::uint32_t stranger_ = 0;    // that was looked at last
+    std::uint32_t served_ = 0;      // clients that are leased, as far as known
+    std::uint32_t homes_ = 0;       // clients that are at home here:
+    std::uint32_t first_home_ = 0;  // the first one, and every leases_.servers-th from there;
+    std::uint32_t home_ = 0;        // the next to look at
+    std::uint32_t stranger_ = 0;    // the stranger that was looked at last
     std::uint64_t news_ = 0;
-    std::uint64_t seen_[most_pool_places] = {};  // each place's last number
-    Channel channels_[most_pool_places];         // those that are lent
+    std::uint64_t seen_[most_pool_places] = {};  // the last number of each place
+    Channel channels_[most_pool_places];         // those that are leased
 };
 
 }  // namespace carillon::detail

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slots for replies that come in any order: lines for each call under way, in the memory of the
-// side that calls. Callers claim them, whoever answers writes them; the request says which.
+// Slots for replies that come in any order: lines for each outstanding call, in the memory of the
+// calling side. Callers claim them, the other side writes them; the request names the slot.
 //
 // Ownership in one sentence: a slot belongs to the caller that made its word odd until that makes
-// it even again; its lines belong to the side that answers from the request that names it until all
-// of the reply's tags are in them.
+// it even again; its lines belong to the answering side from the request that names it until all of
+// the reply's tags are in them.
 //
 // The calls at a slot are numbered, from 1 in zeroed memory. Call n takes the word from 2n - 2 to
-// 2n - 1, its request names slot and number, its reply has the number's low half for a tag, and
-// when the caller has the reply, or waits no longer, the word goes on to 2n. A slot is free when
-// its word is even, 2n, and reply n is in its lines: so one whose caller gave up is taken again
-// only after the late reply has come, and there is never more than one reply under way to a line. A
-// late reply has another tag than the one that the next caller polls for.
+// 2n - 1; its request names slot and number; its reply has the number's low half as a tag. When the
+// caller has the reply, or stops waiting, the word goes on to 2n. A slot is free when its word is
+// even, 2n, and reply n is in its lines. So after a caller gave up, the slot is taken again only
+// when the late reply has come: there is never more than one outstanding reply to a line. A late
+// reply has another tag than the one that the next caller polls for.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@
 
 namespace carillon::detail {
 
-// Where the reply to a request goes.
+// The place for the reply to a request.
 struct ReplyAddress {
     static constexpr std::uint32_t nowhere = 0xffffffff;  // nobody waits for one
 
@@ -52,8 +52,8 @@ struct AddressedRequest {
 // One side's view of the slots for replies. Trivially copyable.
 struct ReplySlots {
     Line* lines;
-    std::uint64_t* words;  // of each slot: twice its calls that are over, and 1 while one is not
-    std::uint64_t* next;   // where the next thread that makes its first call begins to look
+    std::uint64_t* words;  // for each slot: twice its ended calls, plus 1 during a call
+    std::uint64_t* next;   // where the next thread begins to look at its first call
     std::uint32_t count;
     MessageShape shape{};  // of the replies
 
@@ -62,7 +62,7 @@ struct ReplySlots {
     }
 };
 
-// Whether the reply of the call with this number is in a slot: all that it fills of it.
+// Whether all quads of the reply with this number are in the slot.
 CARILLON_POLICY_CODE
 template <NearAccess Near>
 [[nodiscard]] CARILLON_HD bool has_reply(ReplySlots const& reply_slots, std::uint32_t slot,
@@ -77,7 +77,7 @@ template <NearAccess Near>
     return arrived;
 }
 
-// Makes `slots` free ones, whose first calls are number `first`. Only for memory nobody uses yet.
+// Makes `slots` free; their first calls have number `first`. Only for memory that nobody uses yet.
 inline void format_reply_slots(ReplySlots const& reply_slots, Sequence first) {
     for (std::uint32_t i = 0; i < reply_slots.count; ++i) {
         for (std::uint32_t line = 0; line < reply_slots.shape.slot_lines; ++line) {
@@ -88,19 +88,19 @@ inline void format_reply_slots(ReplySlots const& reply_slots, Sequence first) {
     *reply_slots.next = 0;
 }
 
-// A caller's hold on one slot at a time. `revocable`: when the caller counts as dead, others leave
-// the slot for it (leave_for_the_dead), and what it does there afterwards changes nothing.
+// A caller's claim on one slot at a time. `revocable`: when the caller counts as dead, others leave
+// the slot for it (leave_for_the_dead), and its later actions there change nothing.
 template <ClaimAccess Near, bool revocable = false>
 class ReplySlotClaim {
    public:
     CARILLON_HD explicit ReplySlotClaim(ReplySlots const& reply_slots, Near near = Near())
         : slots_(reply_slots), near_(near) {}
-    // For a caller that has slots of its own, of which this is one: try_claim_own().
+    // For a caller that has slots of its own, including `own`: try_claim_own().
     CARILLON_HD ReplySlotClaim(ReplySlots const& reply_slots, std::uint32_t own, Near near = Near())
         : slots_(reply_slots), slot_(own), near_(near) {}
 
-    // Takes a free slot and returns true, or returns false at once when there is none. The one
-    // that it had before costs one access.
+    // Takes a free slot and returns true, or returns false at once if there is none. Taking the
+    // caller's previous slot costs one access.
     CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD bool try_claim() {
         if (slot_ == ReplyAddress::nowhere) {
@@ -116,7 +116,7 @@ class ReplySlotClaim {
         return false;
     }
 
-    // Takes its own slot and returns true, or false while a late reply is under way to it.
+    // Takes its own slot and returns true, or false while a late reply to it is outstanding.
     CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD bool try_claim_own() {
         if (known_free_ && exchange()) return true;
@@ -127,8 +127,8 @@ class ReplySlotClaim {
 
     [[nodiscard]] CARILLON_HD ReplyAddress address() const { return {slot_, number()}; }
 
-    // A2, pairs with A1: the load is an acquire; without it what the reply refers to could be read
-    // ahead of it. Whether the reply is there.
+    // A2, pairs with A1: the load is an acquire; otherwise data that the reply refers to could be
+    // read ahead of it. Returns whether the reply is there.
     CARILLON_POLICY_CODE
     template <class Reply>
     [[nodiscard]] CARILLON_HD bool look(Packed<Reply>& reply) const {
@@ -142,8 +142,8 @@ class ReplySlotClaim {
         (void)near_.load_word(&slots_.line(slot_)->quads[0].low);
     }
 
-    // No more of the three is called until the next claim. The reply was taken; or nobody waits for
-    // it any more; or the request was not sent, and the call never was.
+    // Each ends the claim; call one of the three. give_back(): the reply was taken. give_up():
+    // nobody waits for it any more. take_back(): the request was not sent, so there was no call.
     CARILLON_POLICY_CODE
     CARILLON_HD void give_back() { leave(1, true); }
     CARILLON_POLICY_CODE
@@ -155,9 +155,9 @@ class ReplySlotClaim {
     [[nodiscard]] CARILLON_HD std::uint64_t* word() const { return slots_.words + slot_; }
     [[nodiscard]] CARILLON_HD Tag number() const { return tag_of((word_ + 1) / 2); }
 
-    // Needs no order but A3's. Nobody's, and nothing is under way to it. What the line holds is not
-    // read: that another has claimed the slot meanwhile, and the host is writing it, the exchange
-    // tells.
+    // Needs no order but A3's. Whether the slot has no caller and no outstanding reply. The line's
+    // payload is not read: if another caller claims the slot meanwhile, and the host writes it, the
+    // exchange fails.
     CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD bool is_free() const {
         if ((word_ & 1) != 0) return false;
@@ -171,9 +171,9 @@ class ReplySlotClaim {
         return true;
     }
 
-    // A3, pairs with A1 of the call after: it comes after the loads that found the reply's tags,
-    // which decided that it is made. Without that a caller could still look at the line while the
-    // next one's reply is written into it.
+    // A3, pairs with A1 of the call after: it comes after the loads that found the reply's tags, on
+    // which it depends. Otherwise a caller could still look at the line while the next caller's
+    // reply is written into it.
     CARILLON_POLICY_CODE
     CARILLON_HD void leave(std::uint64_t step, bool known_free) {
         known_free_ = known_free;
@@ -188,12 +188,12 @@ class ReplySlotClaim {
     ReplySlots slots_;
     std::uint32_t slot_ = ReplyAddress::nowhere;
     bool known_free_ = false;  // when it was left, reply and word were of the same call
-    std::uint64_t word_ = 0;   // of the slot, as this caller last knew it
+    std::uint64_t word_ = 0;   // the slot's word, as this caller last knew it
     Near near_;
 };
 
-// Leaves a slot for its caller, which has died: `sent` says whether the request of the call that
-// it was at, if it was at one, has been sent, so that a reply will come.
+// Leaves a slot for its dead caller. `sent` says whether the request of its call, if there was one,
+// was sent, so that a reply will come.
 template <ClaimAccess Near>
 void leave_for_the_dead(ReplySlots const& reply_slots, std::uint32_t slot, bool sent, Near near) {
     std::uint64_t* const word = reply_slots.words + slot;
@@ -209,9 +209,9 @@ class ReplyWriter {
     CARILLON_HD explicit ReplyWriter(ReplySlots const& reply_slots, Far far = Far())
         : slots_(reply_slots), far_(far) {}
 
-    // A1, pairs with A2: what the reply refers to is complete before it, if `data` says so, or the
-    // caller could find it old; and the line leaves now (H2), as its caller waits. The line before
-    // it in this slot is of the call before.
+    // A1, pairs with A2: data that the reply refers to are complete before it, if `data` says so;
+    // otherwise the caller could find them old. The line leaves now (H2), since its caller waits.
+    // The slot's previous line is of the call before.
     CARILLON_POLICY_CODE
     template <class Reply>
     CARILLON_HD void answer(ReplyAddress to, Reply const& reply,

@@ -12,16 +12,15 @@
 //       written far, polled near                   written far, polled near
 //
 // Message s lives in slot (s - 1) mod capacity, in one line or several. Neither side loads from far
-// memory (invariant 1). How memory is touched is an access policy (detail/access/access.hpp); there
-// is no fence, intrinsic or PTX in this room. An end is a thread's or a warp's
-// (detail/machine/group.hpp). Zeroed memory is an empty ring.
+// memory (invariant 1). An access policy accesses the memory (detail/access/access.hpp); this room
+// has no fence, intrinsic or PTX. A thread or a warp has an end (detail/machine/group.hpp). Zeroed
+// memory is an empty ring.
 //
-//   ring_view.hpp            where slots and credit are
+//   ring_view.hpp            the layout of slots and credit
 //   producer.hpp             the end that writes lines: P1, P2, P3
 //   consumer.hpp             the end that takes them: C1, C2
 //   credit.hpp               how credit is returned, by one thread or by a warp
-//   messages.hpp, tail_doorbell.hpp   many messages at once; how one who watches many rings hears
-//   of one
+//   messages.hpp, tail_doorbell.hpp   many messages at once; news of one of many watched rings
 #pragma once
 
 #include "carillon/detail/protocol/consumer.hpp"       // IWYU pragma: export

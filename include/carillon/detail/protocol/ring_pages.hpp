@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which page of each pair a ring's slots are in, as its ends know it.
+// Which page of each pair has a ring's slots, for its ends.
 //
 //     | page 0 | page 0' |  | page 1 | page 1' |  ...  of each pair one page is used
 //
-// A page is near to some SMs and far from the others, and of two neighbours one is near
-// (nearest_page.hpp). So the consumer chooses, before it looks at a slot for the first time, keeps
-// to that, and tells its producer by words in the producer's memory: 32 pairs each, and that they
-// are known. As long as the producer has not seen the word of a pair, it writes every line to both
-// pages (P4, pairs with C3); so whichever was chosen has all lines that the other has. The word is
-// one store: no order is needed between it and anything.
+// A page is near some SMs and far from the others; of two neighbours one is near
+// (nearest_page.hpp). The consumer chooses before it looks at a slot for the first time, keeps to
+// its choice, and tells it to its producer by words in the producer's memory, 32 pairs each. Until
+// the producer has seen the word of a pair, it writes every line to both pages (P4, pairs with C3),
+// so the chosen page misses none. The word is one store, and needs no order.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +21,7 @@
 
 namespace carillon::detail {
 
-// Either end's where nothing is chosen: the slots lie in one run, or in the first page of each
-// pair.
+// For an end that chooses nothing: the slots lie in one run, or in the first page of each pair.
 struct FixedPages {
     static constexpr bool paired = false;
 
@@ -34,9 +32,9 @@ struct FixedPages {
     }
 };
 
-// The slot of message `next`, behind that of the message before, which is known: found anew where
-// another page begins, or the ring. A GPU's thread would work it out in 30 instructions, one behind
-// the other, between a request and its reply.
+// The slot of message `next`, from the known slot of the message before. It is computed anew where
+// another page, or the ring, begins. That takes a GPU's thread 30 dependent instructions, which
+// would come between a request and its reply.
 template <class Pages>
 [[nodiscard]] CARILLON_HD Line* next_slot(Pages& pages, RingSlots const& view, Sequence next,
                                           Line* slot) {
@@ -45,7 +43,7 @@ template <class Pages>
     return slot + view.slot_lines();
 }
 
-// The producer's, which is told.
+// For the producer, which the consumer tells its choice.
 class ToldPages {
    public:
     static constexpr bool paired = true;
@@ -53,14 +51,14 @@ class ToldPages {
     CARILLON_HD explicit ToldPages(PagePairs const& pairs)
         : word_(pairs.there() ? 0 : known_pages), told_(pairs.told) {}
 
-    // To be called for every message with which the pairs of another word begin.
+    // Call it for every message at which the pairs of another word begin.
     [[nodiscard]] CARILLON_HD Line* slot(RingSlots const& view, Sequence sequence) {
         if (view.begins_word(sequence) && told_ != nullptr) word_ = 0;
         return view.slot(sequence, word_);
     }
-    // Whether the last slot is where the consumer will look; else it may be the other page's too.
+    // Whether the consumer will look at the last slot; if unknown it may look at the other page's.
     [[nodiscard]] CARILLON_HD bool known() const { return (word_ & known_pages) != 0; }
-    // Looks whether it is by now.
+    // Looks whether the choice is known by now.
     CARILLON_POLICY_CODE
     template <WordAccess Near>
     CARILLON_HD Line* look(Near const& near, RingSlots const& view, Sequence sequence) {
@@ -77,9 +75,9 @@ class ToldPages {
     PageWord const* told_;
 };
 
-// The consumer's, which chooses: Chooser is called with the near policy, a word in the first page
-// of a pair, how far behind it the same word of the second page is, and a value that neither has
-// while nothing was taken; it returns 0 or 1.
+// For the consumer, which chooses. Chooser gets the near policy, a word in the first page of a
+// pair, the distance to that word of the second page, and a value that neither word has while
+// nothing was taken; it returns 0 or 1.
 template <class Chooser>
 class ChosenPages {
    public:
@@ -93,7 +91,7 @@ class ChosenPages {
         return view.slot(sequence, word_);
     }
 
-    // Every lane calls it, before message `first` is taken, the ring's first.
+    // Every lane calls it, before it takes the ring's first message, `first`.
     CARILLON_POLICY_CODE
     template <NearAccess Near, FarAccess Far, VotingGroup Lanes>
     CARILLON_HD void choose(Near const& near, Far const& far, Lanes const& lanes,
@@ -106,11 +104,11 @@ class ChosenPages {
             word_ = lanes.broadcast(chosen);
             if (!is_leader(lanes)) continue;
             if (words != 1) kept_[word] = word_;
-            // C3, pairs with P4: told once the choice is made for good.
+            // C3, pairs with P4: the word is stored once the choice is final.
             far.store_word(told_ + word, word_);
             far.commit(told_ + word, sizeof(PageWord));
         }
-        lanes.sync();  // all see what is kept
+        lanes.sync();  // all see the kept words
         word_ = words == 1 ? word_ : kept_[view.word_of(first)];
     }
 
@@ -137,7 +135,7 @@ class ChosenPages {
 
     PageWord word_ = 0;
     PageWord* told_;
-    PageWord* kept_;  // where there is more than one word
+    PageWord* kept_;  // used if there are several words
 };
 
 }  // namespace carillon::detail

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One side's view of a ring, and what its producer may say of a message.
+// One side's view of a ring, and the producer's note on out-of-line data.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace carillon::detail {
 
-// Which page of each of 32 pairs a ring's consumer looks at: bit i for pair i. A word that is not
-// `known` yet says nothing. (ring_pages.hpp)
+// The page of each of 32 pairs that a ring's consumer looks at: bit i for pair i. Without the bit
+// known_pages the word has no meaning (ring_pages.hpp).
 using PageWord = std::uint64_t;
 inline constexpr std::uint32_t pairs_per_word = 32;
 inline constexpr PageWord known_pages = PageWord{1} << 63U;
@@ -19,15 +19,15 @@ inline constexpr PageWord known_pages = PageWord{1} << 63U;
 // For a ring whose slots lie in pairs of pages, of which its consumer uses one each. By default
 // they lie in one run.
 struct PagePairs {
-    PageWord* told = nullptr;  // which ones, in memory of the producer's side
-    PageWord* kept = nullptr;  // the same in that of the consumer's, if a word is too little
+    PageWord* told = nullptr;  // the choice, in memory of the producer's side
+    PageWord* kept = nullptr;  // the choice in the consumer's memory, if it needs several words
     std::uint32_t page_shift = one_run;  // a page has 1 << page_shift slots
 
     static constexpr std::uint32_t one_run = 31;  // for slots that lie in no pages
 
     [[nodiscard]] CARILLON_HD bool there() const { return told != nullptr; }
 
-    // How many pairs a ring has, and how many words say which page of each.
+    // The number of pairs of a ring, and of words for their choice.
     [[nodiscard]] CARILLON_HD static constexpr std::uint32_t pairs(std::uint32_t capacity,
                                                                    std::uint32_t page_shift) {
         return capacity >> page_shift == 0 ? 1 : capacity >> page_shift;
@@ -40,7 +40,7 @@ struct PagePairs {
 
 struct RingSlots;
 
-// One side's view of a ring: the addresses as that side sees them. Trivially copyable.
+// One side's view of a ring, with that side's addresses. Trivially copyable.
 struct RingView {
     Line* base;
     std::uint64_t* credit;
@@ -49,14 +49,14 @@ struct RingView {
     std::uint32_t slot_lines = 1;  // lines of a slot, a power of two: slot_lines_of the messages
     PagePairs pages{};
 
-    // As RingSlots.
+    // See RingSlots.
     [[nodiscard]] CARILLON_HD Line* slot(Sequence sequence, PageWord word = 0) const;
     [[nodiscard]] CARILLON_HD bool in_pairs() const { return pages.there(); }
-    // How many lines all slots take, those that are not used among them.
+    // The number of lines of all slots, including unused ones.
     [[nodiscard]] CARILLON_HD std::size_t lines() const;
 };
 
-// What an end looks at for every message: where its slot is.
+// The fields that an end needs for every message, to find its slot.
 struct RingSlots {
     Line* base;
     std::uint32_t capacity;
@@ -68,33 +68,33 @@ struct RingSlots {
           capacity(view.capacity),
           lines_and_shift(view.slot_lines << 8U | view.pages.page_shift) {}
 
-    // As RingView's and PagePairs'.
+    // See RingView and PagePairs.
     [[nodiscard]] CARILLON_HD std::uint32_t slot_lines() const { return lines_and_shift >> 8U; }
     [[nodiscard]] CARILLON_HD std::uint32_t page_shift() const { return lines_and_shift & 0xffU; }
 
-    // The first line of the slot of a message, in the page of its pair that `word` says; without
-    // one in the first page.
+    // The first line of a message's slot, in the page of its pair that `word` names, by default the
+    // first.
     [[nodiscard]] CARILLON_HD Line* slot(Sequence sequence, PageWord word = 0) const {
         std::uint32_t const index = index_of(sequence);
         std::uint32_t const pair = index >> page_shift();
         std::size_t const page = pair + ((word >> pair % pairs_per_word) & 1U);
         return base + (index + (page << page_shift())) * slot_lines();
     }
-    // How many slots lie in a row from that of `sequence` on.
+    // The number of slots in a row from that of `sequence` on.
     [[nodiscard]] CARILLON_HD std::uint32_t slots_in_a_row(Sequence sequence) const {
         return row() - (static_cast<std::uint32_t>(sequence - 1) & (row() - 1));
     }
-    // Whether its slot is not the one behind that of the message before.
+    // Whether its slot does not follow that of the message before.
     [[nodiscard]] CARILLON_HD bool begins_row(Sequence sequence) const {
         return (static_cast<std::uint32_t>(sequence - 1) & (row() - 1)) == 0;
     }
-    // How many lines all slots take, those that are not used among them.
+    // The number of lines of all slots, including unused ones.
     [[nodiscard]] CARILLON_HD std::size_t lines() const {
         std::size_t const pairs = PagePairs::pairs(capacity, page_shift());
         return (page_shift() != PagePairs::one_run ? 2 * pairs * page_slots() : capacity) *
                slot_lines();
     }
-    // Which of the ring's page words its pair is in, and whether another begins with its slot.
+    // The ring's page word for its pair, and whether another word begins with its slot.
     [[nodiscard]] CARILLON_HD std::uint32_t word_of(Sequence sequence) const {
         return (index_of(sequence) >> page_shift()) / pairs_per_word;
     }
@@ -108,7 +108,7 @@ struct RingSlots {
         return static_cast<std::uint32_t>(sequence - 1) & (capacity - 1);
     }
     [[nodiscard]] CARILLON_HD std::uint32_t page_slots() const { return 1U << page_shift(); }
-    // Of how many slots each row is.
+    // The number of slots of each row.
     [[nodiscard]] CARILLON_HD std::uint32_t row() const {
         return capacity < page_slots() ? capacity : page_slots();
     }
@@ -120,7 +120,7 @@ CARILLON_HD inline Line* RingView::slot(Sequence sequence, PageWord word) const 
 CARILLON_HD inline std::size_t RingView::lines() const { return RingSlots(*this).lines(); }
 
 // Makes `view` an empty ring whose first message is view.first, whatever the memory held before.
-// Only for memory that nobody else is using yet; a slot gets the tag of the lap before.
+// Only for memory that nobody uses yet; each slot gets the tag of the lap before.
 inline void format_ring(RingView const& view) {
     for (Sequence s = view.first; s != view.first + view.capacity; ++s) {
         for (std::uint32_t i = 0; i < view.slot_lines; ++i) {
@@ -132,7 +132,7 @@ inline void format_ring(RingView const& view) {
     *view.credit = view.first - 1;
 }
 
-// Data that the message refers to and that the producer wrote outside the line (invariant 6).
+// Whether the producer wrote data outside the line that the message refers to (invariant 6).
 enum class OutOfLine : bool { none, written };
 
 }  // namespace carillon::detail

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The word by which one who watches many rings finds those that have news.
+// A word by which a watcher of many rings finds those that have news.
 #pragma once
 
 #include <concepts>
@@ -11,8 +11,8 @@
 
 namespace carillon::detail {
 
-// What a producer tells beside the lines, through its own far policy: stored after a line, left to
-// leave after the line has.
+// A producer's word beside the lines, through its own far policy: stored after a line; it leaves
+// after the line has.
 template <class B, class Far>
 concept DoorbellThrough = std::copyable<B> &&
     requires(B const& doorbell, Far const& far, Sequence last) {
@@ -20,7 +20,7 @@ concept DoorbellThrough = std::copyable<B> &&
     doorbell.commit(far);
 };
 
-// A producer without a doorbell: whoever consumes looks at the ring itself.
+// A producer without a doorbell: the consumer looks at the ring itself.
 class NoDoorbell {
    public:
     template <FarAccess Far>
@@ -29,12 +29,12 @@ class NoDoorbell {
     CARILLON_HD void commit(Far const& /*far*/) const {}
 };
 
-// A word beside those of other rings, in the memory of the consumer's side, that tells the last
-// sequence number published: one look at many of them finds the rings that have news. No order is
-// needed between line and doorbell: who hears it polls the ring until the line is there.
+// A word beside those of other rings, in the memory of the consumer's side, with the last sequence
+// number published: one look at many of them finds the rings that have news. Line and doorbell need
+// no order: the consumer that hears it polls the ring until the line is there.
 class TailDoorbell {
    public:
-    // nullptr: none is rung, as with NoDoorbell, where that is known only at run time.
+    // With nullptr nothing is rung, like NoDoorbell, decided at run time.
     CARILLON_HD explicit TailDoorbell(std::uint64_t* word = nullptr) : word_(word) {}
 
     CARILLON_POLICY_CODE
@@ -42,7 +42,7 @@ class TailDoorbell {
     CARILLON_HD void store(Far const& far, Sequence published) const {
         if (word_ != nullptr) far.store_word(word_, published);
     }
-    // B1, beside P2: without it the doorbell may linger, and nobody looks at the line.
+    // B1, beside P2: otherwise the doorbell may linger, and nobody looks at the line.
     CARILLON_POLICY_CODE
     template <FarAccess Far>
     CARILLON_HD void commit(Far const& far) const {
