@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The handlers of a kernel's blocks on their way to the device: one that all copy, or one that a
-// function makes for each.
+// The handlers of a kernel's blocks on their way to the device: one that all blocks copy, or one
+// that a function makes for each block.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@
 
 namespace carillon::detail {
 
-// A body whose blocks have one each. They are there until the kernel ends.
+// A body for blocks that have one each. These are there until the kernel ends.
 template <class Body>
 struct BodyOfBlock {
     Body const* of_block;
@@ -33,14 +33,14 @@ struct BodyOfBlock {
     }
 };
 
-// Throws UsageError for a shape that no device has, and ResidencyError for
-// more blocks than this one could have beside its kernels. `lasting`: as LaunchShape has it.
+// Throws UsageError for a shape that no device has, and ResidencyError for more blocks than this
+// device has room for beside its kernels. `lasting`: see LaunchShape.
 void require_launch(Device const& device, unsigned blocks, unsigned threads = 1,
                     unsigned lasting = 0);
 
-// Of every block one, in memory of the device's, to be freed once the blocks have begun: while a
-// kernel lives no memory of its device is. Throws UsageError for two blocks
-// with the same end; what Device::allocate throws, and what `make` throws.
+// Makes one for each block, in the device's memory. The caller frees it once the blocks have begun:
+// while a kernel lives its device's memory is not freed. Throws UsageError for two blocks with the
+// same end; what Device::allocate throws, and what `make` throws.
 template <class Made, class Make>
 [[nodiscard]] Memory make_for_each_block(Device const& device, unsigned blocks, Make& make,
                                          BlockNumbers numbers) {
@@ -61,15 +61,15 @@ template <class Made, class Make>
     return memory;
 }
 
-// What a kernel's body gets, and the memory that it is in until every block has begun.
+// The argument of a kernel's body, and its memory until every block has begun.
 template <class Handler>
 class BlockHandlers {
     using Functor = FunctorOf<Handler>;
 
    public:
     // `source` is a Handler, or makes them; `lanes_apart` says that each lane of a block has a
-    // copy. Throws as require_launch() and make_for_each_block(), and for an end in a handler that
-    // is copied otherwise.
+    // copy. Throws what require_launch() and make_for_each_block() throw, and UsageError for an end
+    // in a handler that is copied otherwise.
     template <class Source>
     [[nodiscard]] static BlockHandlers from(Device const& device, unsigned blocks, bool lanes_apart,
                                             Source& source) {
@@ -92,7 +92,7 @@ class BlockHandlers {
     [[nodiscard]] Handlers<Functor> const& view() const { return view_; }
 
    private:
-    static constexpr unsigned lanes = 0;  // as refuse_copied_ends has it
+    static constexpr unsigned lanes = 0;  // see refuse_copied_ends
 
     static Functor functor_of(Handler const& handler, bool lanes_apart) {
         if (HasShared<Handler> && lanes_apart) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a client's ends refer to the process that lends them.
+// How a client's ends refer to the process that leases them.
 #pragma once
 
 #include <functional>
@@ -15,16 +15,16 @@
 
 namespace carillon::detail {
 
-// A channel to another process's kernel, for as long as this object is there: the mappings of its
-// memory, and what is known of the kernel.
+// A lease of a channel to another process's kernel: it holds the mappings of the channel's memory,
+// and knows the kernel's state.
 class ChannelLease : public ChannelPeer {
    public:
-    // Whom to ask, from another thread, whether every request has been answered: when the kernel
-    // drains. nullptr: nobody any more; returns when none is being asked.
+    // Registers the function that another thread calls, when the kernel drains, to learn whether
+    // every request has been answered. nullptr: none any more; returns when no call is running.
     virtual void ask(std::function<bool()> answered) = 0;
 };
 
-// What a client's end is made of.
+// Parts of a client's end.
 template <class View>
 struct LeasedEnd {
     std::shared_ptr<ChannelLease> lease;
@@ -37,21 +37,21 @@ struct LeasedChannel : LeasedEnd<ChannelView> {
     ServedBy served_by;
 };
 
-// The end of an object may be of this process's own, or lent by another.
+// The owner of an object's end: this process, or another one that lends it.
 class LentBy {
    public:
-    LentBy() = default;  // nobody
+    LentBy() = default;  // this process
     explicit LentBy(std::shared_ptr<ChannelLease> lease) : lease_(std::move(lease)) {}
 
     [[nodiscard]] bool another() const { return lease_ != nullptr; }
-    // Where it was lent throws OwnerGoneError if the owner has ended, and StoppedError if the owner
-    // has destroyed it. One look at a word of this process.
+    // If it is lent, throws OwnerGoneError if the owner has ended, and StoppedError if the owner
+    // has destroyed it. Costs one look at a word of this process.
     void require_there() const {
         if (lease_ == nullptr || lease_->state_word() == KernelState::running) [[likely]]
             return;
         lease_->require_open();
     }
-    // Throws UsageError where it was lent: the device's end is its owner's to give out.
+    // Throws UsageError if it is lent: only the owner gives out the device's end.
     void require_own_end() const {
         if (another()) throw UsageError("the device's end is the owner's, which lent the other");
     }
@@ -60,7 +60,7 @@ class LentBy {
     std::shared_ptr<ChannelLease> lease_;
 };
 
-// Asks for as long as it is there.
+// Registers a function by ChannelLease::ask, and withdraws it when destroyed.
 class AnswersWatched {
    public:
     AnswersWatched() = default;

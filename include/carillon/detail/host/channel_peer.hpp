@@ -8,22 +8,22 @@
 
 namespace carillon::detail {
 
-// What a channel asks about the kernel at its other end.
+// A channel's questions to the kernel at its other end.
 class ChannelPeer {
    public:
     virtual ~ChannelPeer() = default;
-    // What the kernel is at: every request looks at it, and goes on where it is `running`. On a
-    // line that nobody writes meanwhile.
+    // The kernel's state: every request looks at it, and proceeds if it is `running`. It is on a
+    // line that is rarely written.
     [[nodiscard]] std::atomic<KernelState> const& state_word() const { return line_.state; }
-    // Whether it may answer still, as far as is known: one look at that word.
+    // Whether the kernel may still answer, as far as is known: one look at that word.
     [[nodiscard]] bool answers() const {
-        // Acquire: what had come before the kernel was known to have ended is seen then.
+        // Acquire: replies that came before the kernel was known to have ended are then seen.
         KernelState const state = line_.state.load(std::memory_order_acquire);
         return state == KernelState::running || state == KernelState::draining;
     }
-    // Throws StoppedError when no request is taken any more, and what ended the kernel.
+    // Throws StoppedError, or the error that ended the kernel, if it takes no more requests.
     virtual void require_open() const = 0;
-    // Throws StoppedError, or what ended it, when the kernel has ended. Called from long waits.
+    // Throws StoppedError, or the error that ended the kernel, if it has ended. Long waits call it.
     virtual void require_alive() = 0;
 
    protected:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What rings and channels cannot be made of, or be given. Each throws UsageError.
+// Checks of the arguments of rings and channels. Each throws UsageError.
 #pragma once
 
 #include <cstddef>
@@ -16,19 +16,19 @@ namespace carillon::detail {
 
 // Throws UsageError unless `capacity` is a power of two from 2 to 2^20.
 void check_capacity(std::uint32_t capacity);
-// The same for the number of a first message, from 1 to 2^63: none is 0, and none comes after the
-// last.
+// Throws UsageError unless the first message's number is from 1 to 2^63: no message is 0, and no
+// message comes after the last number.
 void check_first(Sequence first);
 
-// What an object that is lent to other processes cannot be made of: check_capacity, check_first,
-// and readers that are not 1 to 1024.
+// Checks an object that is lent to other processes: check_capacity, check_first, and that readers
+// are 1 to 1024.
 void check_shared(std::uint32_t capacity, unsigned readers, Sequence first);
-// Throws UsageError unless a chunk can have so many bytes.
+// Throws UsageError unless a chunk can have this size.
 void check_chunk_bytes(std::size_t bytes);
 
-// `memory`. Throws UsageError for none, for that of another device, and
-// where it has no channel `index` or no room for messages of `shape`, whose capacity is not looked
-// at; and, unless it is `for_its_kernel`, for that of a PersistentKernel.
+// Returns `memory`. Throws UsageError for none, for another device's, if it has no channel `index`,
+// or no room for messages of `shape`, whose capacity is ignored; and, unless it is
+// `for_its_kernel`, for a PersistentKernel's memory.
 [[nodiscard]] std::shared_ptr<ChannelMemory> checked_memory(Device const& device,
                                                             std::shared_ptr<ChannelMemory> memory,
                                                             unsigned index,

@@ -26,15 +26,15 @@ struct ChunkRingOptions;
 
 namespace carillon::detail {
 
-// A ring of chunks on the host, and what the chunks that are claimed keep alive.
+// A ring of chunks on the host; claimed chunks keep it alive.
 class ChunkRingState {
    public:
     ChunkRingState(Device const& device, ChunkRingOptions const& options, Arena const* arena);
-    // Of a ring that another process lends.
+    // For a ring that another process lends.
     ChunkRingState(LeasedEnd<ChunkRingView> const& lent, std::size_t chunk_bytes);
 
     [[nodiscard]] ChunkRingView device_view() const { return device_; }
-    // The door of `giver`, which gives the device's end.
+    // Takes the device's end, for `giver`, the public call.
     void take(std::string_view giver, CodeLocation const& where) {
         in_call(giver, [&] {
             lent_by_.require_own_end();
@@ -45,9 +45,9 @@ class ChunkRingState {
     [[nodiscard]] std::uint32_t chunks() const { return chunks_; }
     [[nodiscard]] std::size_t chunk_bytes() const { return chunk_bytes_; }
     [[nodiscard]] ChunkProducer<HostMapped, HostCached>& producer() { return *producer_; }
-    // Throws as LentBy::require_there().
+    // See LentBy::require_there().
     void require_there() const { lent_by_.require_there(); }
-    // Both return a chunk's number. Where none is free, try_claim() returns 0 and claim() throws
+    // Both return a chunk's number. If none is free, try_claim() returns 0 and claim() throws
     // TimeoutError after `timeout`.
     [[nodiscard]] Sequence try_claim() {
         require_there();
@@ -56,7 +56,7 @@ class ChunkRingState {
     [[nodiscard]] Sequence claim(std::chrono::nanoseconds timeout);
 
     void fill(Sequence sequence, std::size_t offset, std::span<std::byte const> from) const;
-    // Throws UsageError when a chunk does not have so many bytes.
+    // Throws UsageError if a chunk has fewer bytes.
     void require(std::size_t offset, std::size_t size) const;
 
    private:

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a server finds that the program has destroyed an object that it serves.
+// How a server detects that the program has destroyed an object that it serves.
 #pragma once
 
 #include <atomic>
 
 namespace carillon::detail {
 
-// What servers share with the owner's object, and have for longer than it lives: it says whether
-// the owner's object has been destroyed. From any thread.
+// The part of an owner's object that servers share, and that outlives it: it says whether the
+// object has been destroyed. From any thread.
 class ClosedByOwner {
    public:
     void close() noexcept { closed_.store(true, std::memory_order_release); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What DeviceReader and DeviceWriter share: the kernel that copies, and its channels.
+// The kernel that copies, and its channels: shared by DeviceReader and DeviceWriter.
 #pragma once
 
 #include <chrono>
@@ -19,7 +19,7 @@
 
 namespace carillon::detail {
 
-// What a DeviceReader and a DeviceWriter leave to their users alike.
+// The options that DeviceReader and DeviceWriter have in common.
 struct CopyKernelOptions {
     unsigned blocks;
     unsigned threads;
@@ -28,22 +28,21 @@ struct CopyKernelOptions {
     std::chrono::nanoseconds lifetime;
 };
 
-// The kernel of either, as the host has it: the channels of its blocks and its life. Memory that it
-// copies from or to is to outlive this object.
+// The kernel of either, on the host: the channels of its blocks and its life. Memory that it copies
+// from or to must outlive this object.
 class CopyKernel {
    public:
-    // Slots of a channel: more than the lines of one reply, so that the device looks for room where
+    // Slots of a channel: more than the lines of one reply, so that the device looks for room when
     // nobody waits for it.
     static constexpr std::uint32_t capacity = 64;
-    // Data that pass through memory of ours keep their remainder by this, so that they are copied
-    // in vectors.
+    // Data that pass through our memory keep their remainder by this, so that they are copied in
+    // vectors.
     static constexpr std::size_t vector_bytes = 16;
-    // What a block is asked for is a multiple of this as a rule.
+    // A block's share of a copy is usually a multiple of this.
     static constexpr std::size_t share_unit = 128;
 
-    // Its blocks have `most_threads` at most. Throws UsageError for options that no kernel can
-    // have, and what Device::allocate throws. The kernel is launched by whoever has it:
-    // kernel().run().
+    // Its blocks have at most `most_threads`. Throws UsageError for options that no kernel can
+    // have, and what Device::allocate throws. The user launches the kernel: kernel().run().
     CopyKernel(Device const& device, CopyKernelOptions const& options, unsigned most_threads);
 
     [[nodiscard]] Device const& device() const { return device_; }
@@ -54,7 +53,7 @@ class CopyKernel {
     // The host's ends of a block's channel.
     [[nodiscard]] HostProducer<CopyRequest> requests(unsigned block) const;
     [[nodiscard]] HostConsumer<CopyReply> replies(unsigned block) const;
-    // How the CPU writes requests, and where they lie.
+    // How the CPU writes requests, and the memory of the requests.
     [[nodiscard]] HostMapped const& far() const { return far_; }
     [[nodiscard]] Memory const& request_memory() const { return channels_->device_memory(); }
     // R5, through H2: requests that were pushed leave now, all with one fence.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's side of copies that are cut into pieces: the blocks take them in turn, and answer each
-// when it is there.
+// The host's side of copies that are cut into pieces: the blocks take pieces in turn, and answer
+// each when it is complete.
 #pragma once
 
 #include <cstddef>
@@ -14,15 +14,15 @@
 
 namespace carillon::detail {
 
-// Pieces are numbered from 1. Piece n is block (n - 1) mod blocks's, and a block answers in order:
-// so the next answer that is awaited is always one block's.
+// Pieces are numbered from 1. Block (n - 1) mod blocks gets piece n, and a block answers in order:
+// so the next awaited answer is always that of one block.
 template <NearAccess Near, FarAccess Far>
 class CopyQueue {
    public:
     using Requests = Producer<CopyRequest, Far, Near, NoDoorbell, OneThread, ToldPages>;
     using Replies = Consumer<CopyReply, Near, Far>;
 
-    // `where`, `size`: the memory in which the rings of requests are.
+    // The rings of requests are in the `size` bytes at `where`.
     CopyQueue(Far far, void const* where, std::size_t size)
         : far_(far), where_(where), size_(size) {}
 
@@ -31,18 +31,17 @@ class CopyQueue {
     }
     [[nodiscard]] std::size_t blocks() const { return blocks_.size(); }
 
-    // Puts a piece into the ring of the block whose turn it is, or returns false when that has no
-    // room. What the CPU wrote before the first of those that leave together comes before all of
-    // them.
+    // Puts a piece into the ring of the block whose turn it is, or returns false if that is full.
+    // The CPU's writes before the first of the pieces that leave together come before all of them.
     [[nodiscard]] bool try_send(CopyRequest const& piece) {
-        // R1, pairs with R2: else the device could copy what was there before.
+        // R1, pairs with R2: otherwise the device could copy older content.
         auto const data = released_ ? OutOfLine::none : OutOfLine::written;
         if (!block_of(sent_ + 1).requests.try_push_uncommitted(piece, data)) return false;
         released_ = true;
         ++sent_;
         return true;
     }
-    // Lets all of them leave, with one fence.
+    // Makes all pieces leave, with one fence.
     void commit() {
         released_ = false;
         // R5, through H2: the requests leave now, not when a write-combining buffer is evicted.
@@ -54,14 +53,14 @@ class CopyQueue {
 
     // Takes the answers that have come.
     void take_replies() {
-        // R4, pairs with R3: the loads are acquires, so that what was copied is there once an
-        // answer has been taken.
+        // R4, pairs with R3: the loads are acquires, so that copied data are there once an answer
+        // has been taken.
         auto const nothing = [](auto const& /*reply*/) {};
         while (done_ != sent_ && block_of(done_ + 1).replies.try_consume(nothing)) ++done_;
     }
 
-    // The last piece that was sent; and the last of those that are there with all before them, as
-    // far as take_replies() has seen.
+    // The last piece that was sent; and the last one that is complete with all before it, as far as
+    // take_replies() has seen.
     [[nodiscard]] std::uint64_t sent() const { return sent_; }
     [[nodiscard]] std::uint64_t done() const { return done_; }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a client of another process keeps to what the library's do, as far as its own count of
-// its requests says. It may write anything there at any time.
+// Checks whether a client of another process follows the protocol, by its own count of requests.
+// The client may write anything there at any time.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,16 @@
 
 namespace carillon::detail {
 
-// Of one lease. No client of the library's writes what two looks in a row find wrong: each counts
-// upwards, a request before its reply, and never has more under way than there are slots. What is
-// read is of no one moment, and only what that cannot explain is wrong.
+// For one lease. A client of the library never fails two looks in a row: each number only grows, a
+// request comes before its reply, and no more requests are outstanding than there are slots. The
+// numbers are read at different moments, and only what that cannot explain is a fault.
 class CounterWatch {
    public:
-    // Nothing has gone through yet.
+    // Begins anew, with no messages so far.
     void begin(Sequence first) { *this = CounterWatch(first - 1); }
-    // What is wrong, for people; nullptr: nothing, or it is the first time.
+    // The fault, for people; nullptr: none, or it is the first time.
     [[nodiscard]] char const* look(CounterWords& words, std::uint32_t capacity);
-    // The same of what was read, in this order, while the client went on.
+    // Checks numbers that were read in this order, while the client went on.
     struct Read {
         Sequence taken;
         Sequence submitted;
@@ -33,7 +33,7 @@ class CounterWatch {
     explicit CounterWatch(Sequence before) : submitted_(before), taken_(before) {}
     [[nodiscard]] char const* wrong(Read const& read, std::uint32_t capacity);
 
-    Sequence submitted_ = 0;  // the highest that were seen
+    Sequence submitted_ = 0;  // the highest seen so far
     Sequence taken_ = 0;
     bool suspected_ = false;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long something may take, as a time on the clock.
+// A timeout as a time on the clock.
 //
-// Every duration of the interface may be any: 0 or less looks once, nanoseconds::max() is for ever.
+// Every duration of the interface may have any value: 0 or less looks once, max() waits for ever.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace carillon::detail {
 
-// What the clock cannot reach is never.
+// A time beyond the clock's range is never.
 class Deadline {
    public:
     using Clock = std::chrono::steady_clock;
@@ -26,7 +26,7 @@ class Deadline {
 
     [[nodiscard]] Clock::time_point at() const { return at_; }
     [[nodiscard]] bool passed() const { return at_ != never && Clock::now() >= at_; }
-    // 0 once it has passed.
+    // 0 once the deadline has passed.
     [[nodiscard]] std::chrono::nanoseconds left() const {
         if (at_ == never) return (std::chrono::nanoseconds::max)();
         return (std::max<std::chrono::nanoseconds>)(at_ - Clock::now(), {});

@@ -9,7 +9,7 @@
 
 namespace carillon::detail {
 
-// What the library, and its tests, ask of a device that users do not.
+// Access to a Device for the library and its tests, not for users.
 struct DeviceAccess {
     [[nodiscard]] static std::shared_ptr<Backend> const& backend(Device const& device) {
         return device.backend_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Durations as people read them: for the texts of errors.
+// Durations in texts of errors.
 #pragma once
 
 #include <chrono>
@@ -7,7 +7,7 @@
 
 namespace carillon::detail {
 
-// In the largest unit of which there is one, four digits of it: "5 s", "1.5 ms".
+// In the largest unit that fits at least once, with four digits: "5 s", "1.5 ms".
 [[nodiscard]] std::string duration_text(std::chrono::nanoseconds duration);
 
 }  // namespace carillon::detail

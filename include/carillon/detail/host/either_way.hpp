@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rings and mailboxes of bytes whose direction is known when the program runs, and their ends on
-// the device: for bindings to other languages.
+// Rings and mailboxes of bytes whose direction is known only at run time, and their ends on the
+// device: for bindings to other languages.
 #pragma once
 
 #include <memory>
@@ -18,11 +18,11 @@ namespace carillon::detail {
 template <Direction direction>
 using Way = std::integral_constant<Direction, direction>;
 
-// One of two, which stays where it is.
+// One of the two types, which is never moved.
 template <class ToDevice, class ToHost>
 class EitherWay {
    public:
-    // `name`: what the user calls it. `make(Way<direction>())` gives it.
+    // `name` is the user's word for it. `make(Way<direction>())` makes it.
     template <class Make>
     EitherWay(char const* name, Direction direction, Make const& make) : name_(name) {
         if (direction == Direction::to_device) {
@@ -35,7 +35,7 @@ class EitherWay {
     [[nodiscard]] Direction direction() const {
         return one_.index() == 0 ? Direction::to_device : Direction::to_host;
     }
-    // Throw UsageError for the other one, of which this side `does` something else.
+    // Throw UsageError for the other direction, in which this side `does` something else.
     [[nodiscard]] ToDevice& to_device(char const* does) const {
         if (auto* const one = std::get_if<0>(&one_)) return **one;
         throw UsageError(std::string("the ") + name_ + " is to the host: this side " + does);
@@ -44,12 +44,12 @@ class EitherWay {
         if (auto* const one = std::get_if<1>(&one_)) return **one;
         throw UsageError(std::string("the ") + name_ + " is to the device: this side " + does);
     }
-    // Returns what `use` returns for it.
+    // Calls `use` with it.
     template <class Use>
     decltype(auto) visit(Use const& use) const {
         return std::visit([&](auto const& one) -> decltype(auto) { return use(*one); }, one_);
     }
-    // The device's end, for a thread that stands in for a kernel's. Throws as device_handle().
+    // The device's end, for a thread that stands in for a kernel's. Throws like device_handle().
     [[nodiscard]] auto emulated_end() const {
         using Ends = EitherWay<typename ToDevice::DeviceEnd, typename ToHost::DeviceEnd>;
         return Ends(name_, direction(), [&]<Direction direction>(Way<direction> /*way*/) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Locks of what a process has one of, and a child that it forks has too.
+// Locks of the process's single objects, which a forked child has too.
 #pragma once
 
 #include <pthread.h>
@@ -8,12 +8,12 @@
 
 namespace carillon::detail {
 
-// One mutex for each `Of`. A fork takes it, so that the child finds it unlocked, and what it guards
-// whole. Whoever holds it does not wait for another one, nor for a thread that may.
+// One mutex for each `Of`. A fork takes it, so that the child finds it unlocked and the guarded
+// data whole. Its holder waits neither for another such mutex, nor for a thread that may do so.
 template <class Of>
 class ForkMutex {
    public:
-    // Before main() too.
+    // Usable before main() too.
     [[nodiscard]] static std::mutex& get() {
         (void)registered_;
         return mutex_;
@@ -24,7 +24,7 @@ class ForkMutex {
     static void unlock() { mutex_.unlock(); }
 
     static inline constinit std::mutex mutex_;
-    // From the start of the program, or the loading of the library, on.
+    // Registers when the program starts, or when the library is loaded.
     static inline bool const registered_ = ::pthread_atfork(&lock, &unlock, &unlock) == 0;
 };
 

@@ -7,11 +7,11 @@
 
 namespace carillon::detail {
 
-// A kernel that nvcc has compiled into this program, or into a library that it has loaded. It is
-// made before main(), or by dlopen: so the library knows every kernel before the first one starts.
+// A kernel that nvcc has compiled into this program or a loaded library. It is made before main(),
+// or by dlopen: so the library knows every kernel before the first one starts.
 class KnownKernel {
    public:
-    // Gives the CUfunction in the current CUDA context. Throws CudaError.
+    // Returns the CUfunction in the current CUDA context. Throws CudaError.
     using Function = void* (*)();
 
     explicit KnownKernel(Function made_of) noexcept;
@@ -20,10 +20,10 @@ class KnownKernel {
     KnownKernel& operator=(KnownKernel const&) = delete;
 
     [[nodiscard]] Function function() const { return function_; }
-    // Each has a larger one than those that were made before it.
+    // Later kernels have larger numbers.
     [[nodiscard]] std::uint64_t number() const { return number_; }
     [[nodiscard]] static std::vector<Function> all();
-    // The number of the last one that was made.
+    // The number of the latest kernel.
     [[nodiscard]] static std::uint64_t last_number();
 
    private:

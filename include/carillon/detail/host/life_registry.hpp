@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which threads hold the places of an object, and which of them have died.
+// The threads that hold the places of an object, and their deaths.
 #pragma once
 
 #include <atomic>
@@ -11,8 +11,8 @@
 
 namespace carillon::detail {
 
-// A thread holds a robust mutex for as long as it has a place: when it ends without having let go,
-// the kernel says so to whoever tries the mutex next (POSIX, pthread_mutexattr_setrobust).
+// A thread holds a robust mutex as long as it has a place. If it ends without leaving, the kernel
+// tells the next thread that tries the mutex (POSIX, pthread_mutexattr_setrobust).
 class LifeRegistry {
    public:
     explicit LifeRegistry(unsigned size);
@@ -20,13 +20,13 @@ class LifeRegistry {
     LifeRegistry(LifeRegistry const&) = delete;
     LifeRegistry& operator=(LifeRegistry const&) = delete;
 
-    // A place for the calling thread, as a number: another one whenever the place is given out.
-    // Nothing when all are in use.
+    // A place for the calling thread, as a number: it differs each time a place is given out.
+    // Nothing if all are in use.
     [[nodiscard]] std::optional<unsigned> try_enter();
-    // By any thread: does nothing where the place's thread was found dead, whoever has the place by
+    // From any thread. Does nothing if the place's thread was found dead, whoever has the place by
     // now; otherwise frees the place if `close(index)` returns true.
     void leave(unsigned number, std::function<bool(unsigned)> const& close) noexcept;
-    // Which of the places it is.
+    // The index of the place.
     [[nodiscard]] unsigned index(unsigned number) const { return number % size_; }
     [[nodiscard]] unsigned size() const { return size_; }
 
@@ -34,8 +34,8 @@ class LifeRegistry {
     // found dead. All accesses are relaxed: `bury` says what it orders.
     [[nodiscard]] std::atomic<unsigned> const& holder(unsigned number) const;
 
-    // Calls `bury` with the places of threads that have died, if there are any, and frees them if
-    // it returns true; else the next call finds them again. Returns how many places it freed.
+    // Calls `bury` with the places of dead threads, if there are any, and frees them if it returns
+    // true; otherwise the next call finds them again. Returns how many places it freed.
     unsigned recover(std::function<bool(std::vector<unsigned> const&)> const& bury);
     // Whether a living thread has a place, for `bury`.
     [[nodiscard]] bool in_use(unsigned index) const;

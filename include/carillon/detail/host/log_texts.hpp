@@ -16,7 +16,7 @@ struct LogRecord;
 
 namespace carillon::detail {
 
-// Knows texts by their ids.
+// Maps ids to texts.
 class LogRegistry {
    public:
     struct Entry {
@@ -25,22 +25,22 @@ class LogRegistry {
         bool operator==(Entry const&) const = default;
     };
 
-    // That of this program, which every log() in it has told of its text when main() begins.
+    // The registry of this program: before main() every log() has registered its text.
     [[nodiscard]] static LogRegistry& of_program();
 
     void add(std::uint32_t id, Entry const& entry);
     [[nodiscard]] std::optional<Entry> find(std::uint32_t id) const;
-    // Throws UsageError when two texts have the same id, or one cannot be formatted.
+    // Throws UsageError if two texts have the same id, or one cannot be formatted.
     void require_sound() const;
 
    private:
     std::map<std::uint32_t, Entry> entries_;
-    std::string collision_;  // the first; empty for none
+    std::string collision_;  // the first collision; empty for none
 };
 
-// The text of a message: its arguments put into the text, or what is wrong with it.
+// The text of a message with its arguments, or a description of its fault.
 [[nodiscard]] std::string log_text(LogRegistry const& registry, LogMessage const& message);
-// `carillon: [block 3, 12.345678901] text`; a level other than info goes ahead of the text.
+// `carillon: [block 3, 12.345678901] text`, with the level before the text unless it is info.
 [[nodiscard]] std::string log_line(LogRecord const& record);
 
 struct LogRegistration {

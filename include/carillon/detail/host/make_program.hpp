@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A functor as a kernel: for the GPU where nvcc compiles it, and for threads of this CPU.
+// Makes a kernel of a functor: for the GPU if nvcc compiles it, and for threads of this CPU.
 #pragma once
 
 #include <memory>
@@ -16,8 +16,8 @@
 #include <cuda_runtime_api.h>
 #endif
 
-// Which compiler sees this translation unit. What ends in a launch is in an inline namespace of
-// this name, so that a .cpp and a .cu of one program do not define the same function differently.
+// The compiler of this translation unit. Functions that end in a launch are in an inline namespace
+// of this name, so that a .cpp and a .cu of one program do not define one function differently.
 #if CARILLON_DEVICE_CODE
 #define CARILLON_TOOLCHAIN with_nvcc
 #else

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A message, as the host's ends know it: a type, or bytes of a size that is known at run time. All
-// that differs between the two is in this class and its specialization for Bytes (bytes.hpp), so
-// that a ring, a mailbox, a chunk ring and a client have one body for both.
+// A message for the host's ends: a type, or bytes of a size known at run time. All differences
+// between the two are in this class and its specialization for Bytes (bytes.hpp), so that a ring, a
+// mailbox, a chunk ring and a client have one body for both.
 #pragma once
 
 #include <concepts>
@@ -24,13 +24,13 @@ namespace carillon::detail {
 template <class T>
 concept IsBytes = std::same_as<T, Bytes>;
 
-// A type says all itself: an object of this class is empty.
+// A type needs no data: an object of this class is empty.
 template <class T>
 struct MessageOf {
-    using Wire = T;                       // what the ends move
-    using Given = T const&;               // what a call sends
+    using Wire = T;                       // the type that the ends move
+    using Given = T const&;               // the argument of a call that sends
     using GivenRow = std::span<T const>;  // several of them
-    using Room = T&;                      // what a call fills
+    using Room = T&;                      // the argument of a call that receives
     using RoomForRow = std::span<T>;      // room for several
     using Near = HostCached;              // how the host's ends load it
     using Far = HostMapped;               // how they store it
@@ -38,7 +38,7 @@ struct MessageOf {
     using HostTakes = HostConsumer<T>;
     using DeviceSends = DeviceProducer<T>;
     using DeviceTakes = DeviceConsumer<T>;
-    struct Described {};  // what a client of another process says of it
+    struct Described {};  // a client's description of it, between processes
 
     MessageOf() = default;
     MessageOf(char const* /*what*/, Described const& /*type*/) {}
@@ -67,13 +67,12 @@ struct MessageOf {
     [[nodiscard]] static Row rest(Row row, std::size_t done) {
         return row.subspan(done);
     }
-    // Calls `send` with the first ones of `row`, as the ends take them, and returns what it
-    // returns.
+    // Calls `send` with the first ones of `row`, in the ends' form, and returns its result.
     template <class Send>
     static auto send_first(GivenRow row, Send const& send) {
         return send(row);
     }
-    // Sends all of them so; fewer where `send` sends fewer.
+    // Sends all messages; fewer if `send` sends fewer.
     template <class Send>
     static auto send_row(GivenRow row, Send const& send) {
         return send(row);
@@ -83,7 +82,7 @@ struct MessageOf {
     [[nodiscard]] static bool refresh(Reader& reader, T& value) {
         return reader.refresh(value);
     }
-    // Takes the next ones into the first ones of `row`, and returns how many.
+    // Takes the next messages into the first ones of `row`, and returns how many.
     template <class End>
     static std::size_t take_row(End& end, RoomForRow row) {
         return end.try_pop_n(row.data(), row.size());

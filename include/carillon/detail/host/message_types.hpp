@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What two processes that were compiled apart compare before they exchange messages.
+// Descriptions of messages that two separately compiled processes compare first.
 #pragma once
 
 #include <cstddef>
@@ -14,15 +14,15 @@
 
 namespace carillon::detail {
 
-// A type whose bytes travel.
+// The type of a message.
 struct MessageType {
     std::uint32_t bytes = 0;
     std::uint32_t alignment = 0;
-    // A hash of its name, and of what it is made of as far as is known; 0: only its size is known,
-    // and its name if it has one (name_of_bytes).
+    // A hash of its name, and of its parts as far as they are known; 0: only its size is known, and
+    // its name if it has one (name_of_bytes).
     std::uint64_t layout = 0;
     std::uint64_t members = unsaid_members;  // members_of
-    std::uint32_t slot_lines = 1;            // of a slot that has one
+    std::uint32_t slot_lines = 1;            // of a slot, for an object with slots
     std::string name;                        // for people
 
     [[nodiscard]] bool operator==(MessageType const& other) const {
@@ -31,13 +31,13 @@ struct MessageType {
     }
 };
 
-// What messages by bytes are called where their type's name is not known.
+// The name of messages by bytes whose type's name is unknown.
 inline constexpr std::string_view name_of_bytes = "bytes";
 
-// As it is written in source; `mangled` itself where it is no type's name.
+// The name as in source; `mangled` itself if it is no type's name.
 [[nodiscard]] std::string type_name(char const* mangled);
 
-// `described`: the type that says what T's bytes mean, T itself as a rule.
+// `described` is the type that gives T's bytes their meaning, usually T itself.
 template <class T, class Described = T>
 [[nodiscard]] MessageType message_type(std::uint32_t slot_lines = slot_lines_of<T>) {
     return {sizeof(T),
@@ -48,8 +48,7 @@ template <class T, class Described = T>
             type_name(mangled_name<Described>())};
 }
 
-// The same of a packet by which a command of a table travels: the opcode of each, and its size, are
-// known, and count.
+// The type of a packet for a table's commands; the opcode, size and type of each command count.
 template <class Packet, class... Command>
 [[nodiscard]] MessageType packet_type(Commands<Command...> const* /*table*/) {
     MessageType type = message_type<Packet, Commands<Command...>>();
@@ -64,7 +63,7 @@ template <class Packet, class... Command>
     return type;
 }
 
-// The same of the packet of the replies, each of which counts beside its command.
+// The type of the packet for the replies; each reply counts with its command.
 template <class Messages, class... Command>
 [[nodiscard]] MessageType reply_packet_type(Commands<Command...> const* table) {
     MessageType type = packet_type<typename Messages::Reply>(table);
@@ -82,7 +81,7 @@ struct MessageTypes {
     MessageType request;
     MessageType reply;
 
-    // Of what a handler's clients send and take: a command's packets are told by their table.
+    // The types that a handler's clients send and take; a table describes packets of commands.
     template <class Messages>
     [[nodiscard]] static MessageTypes of() {
         if constexpr (Messages::has_commands) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory of an MPMC ring, and what the host threads that use it have in common.
+// The memory of an MPMC ring, and the common state of its host threads.
 #pragma once
 
 #include <atomic>
@@ -37,7 +37,7 @@ class MpmcRingMemory {
 
     [[nodiscard]] MpmcRingView host_view() const { return host_; }
     [[nodiscard]] MpmcRingView device_view() const { return device_; }
-    // Of the memory that the host writes: far for its producers, or its consumers' credits.
+    // The memory that the host writes: far for its producers, or for its consumers' credits.
     [[nodiscard]] Memory const& device_memory() const { return in_device_memory_; }
     // The records of the host's producers.
     [[nodiscard]] ProducerRecord* records() const { return records_; }
@@ -50,21 +50,21 @@ class MpmcRingMemory {
     ProducerRecord* records_ = nullptr;
 };
 
-// What a host thread that takes messages holds, for whoever finds that it has died: each end has
-// one of its own, since another thread may use the end still. `begin` is stored with release and
-// loaded with acquire: `next` goes with it.
+// The stripe of a host consumer, for recovery after its thread's death. Each end has its own
+// record, since another thread may still use the end. `begin` is stored with release and loaded
+// with acquire: `next` goes with it.
 struct alignas(64) ConsumerRecord {
     static constexpr Sequence none = 0;
-    static constexpr Sequence polling = ~0ULL;  // it may be another by now
+    static constexpr Sequence polling = ~0ULL;  // it polls: the stripe may have changed
 
-    std::atomic<Sequence> begin = none;  // of the stripe that it holds, or one of the two above
+    std::atomic<Sequence> begin = none;  // of its stripe, or one of the two above
     std::atomic<Sequence> next = 0;      // the first message there that it has not taken
-    bool handed_on = false;  // with the registry's mutex: another consumer goes on there
+    bool handed_on = false;  // under the registry's mutex: another consumer continues its stripe
 };
 
-// What the host threads that use one ring have in common.
+// The common state of the host threads that use one ring.
 struct MpmcRingState {
-    // Throws as MpmcRingMemory.
+    // Throws what MpmcRingMemory throws.
     MpmcRingState(Device const& device, MpmcRingOptions const& options, Direction direction,
                   MessageShape const& shape);
 
@@ -76,27 +76,27 @@ struct MpmcRingState {
     HostMapped far;
     HostWait wait;
 
-    // A record for the calling thread; that of one that died, if there is no other. Throws
-    // UsageError when all are in use, which `which` says.
+    // A place for the calling thread; that of a dead thread if no other is free. Throws UsageError
+    // with `which` if all are in use.
     [[nodiscard]] unsigned enter(std::string_view which);
     unsigned recover() { return registry.recover(memory.host_view(), far, HostCached(), bury); }
     void give_up(unsigned producer) const noexcept {
         registry.give_up(producer, memory.host_view(), far);
     }
 
-    // The same for a consumer.
+    // A place for a consumer, see enter().
     [[nodiscard]] unsigned enter_consumer(ConsumerRecord& record);
-    // Leaves to other consumers what those whose threads have died held; returns how many had died.
+    // Leaves the stripes of dead consumers to others; returns how many had died.
     unsigned recover_consumers();
 
     // Called for each of the host's producers that is found dead: ProducerRegistry::recover.
     std::function<void(unsigned)> bury = [](unsigned) {};
 };
 
-// `what`: the end that its thread has made.
+// `what` is the end that the thread has made.
 [[noreturn]] void throw_maker_ended(std::string_view what);
 
-// Makes a producer of what has a ring; `which` is for errors.
+// Makes a producer for a class that has a ring; `which` is for errors.
 struct MpmcProducerAccess {
     template <class T>
     [[nodiscard]] static HostMpmcProducer<T> make(

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is for one thread at a time, used by two at once, or within a call of itself (by a signal
-// handler, or a callback): debug builds say so. Ends of rings, channels and clients look at every
-// call; what the callers would get without it is wrong replies and lost messages, silently.
+// Debug builds detect when two threads at once use an object for one thread at a time, or when a
+// call runs within another call of itself (by a signal handler or a callback). Ends of rings,
+// channels and clients check every call: otherwise wrong replies and lost messages would be silent.
 #pragma once
 
 #include "carillon/detail/wire/language.hpp"
 
-// 1: calls are looked at, 0: nothing of it is compiled. Objects are laid out alike either way, so
+// 1: calls are checked; 0: the checks are not compiled. Objects have the same layout either way, so
 // files compiled with and without it, and the library, go together; of an inline function that both
 // have, the linker takes either.
 #if !defined(CARILLON_CHECK_THREADS)
@@ -19,13 +19,13 @@
 
 namespace carillon::detail {
 
-// Writes down that this thread is in a call of `end`, and returns true; or false if there is no
-// room to write it down. Throws UsageError when a thread, this one or another, is in one already.
-// It orders nothing between threads: a thread sanitizer sees what it would see without.
+// Records that this thread is in a call of `end`, and returns true; or false if there is no room
+// for the record. Throws UsageError if a thread, this one or another, is in one already. It orders
+// nothing between threads, so a thread sanitizer sees no difference.
 [[nodiscard]] bool enter_call(void const* end);
 void leave_call(void const* end) noexcept;
 
-// A call of `end` by the program, from its construction to its destruction. The library makes none
+// A call of `end` by the program, as long as this object lives. The library makes no such call
 // within it.
 template <bool checked = CARILLON_CHECK_THREADS != 0>
 class OneThreadCall {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory and host's end of a Flag and of a Doorbell.
+// The memory and the host's end of a Flag or a Doorbell.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace carillon::detail {
 
-// A word that lies where its reader polls it, and the host's end of it. Neither copied nor moved:
-// two ends would know different values.
+// A word in the memory of its reader's side, and its host end. Neither copied nor moved: two ends
+// would know different values.
 template <class HostEnd, class DeviceEnd, Direction direction>
 class OneWord {
    public:

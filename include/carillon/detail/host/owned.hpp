@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an object that can be moved keeps by a pointer: none is left in it when it was.
+// Access to the pointer of a movable object, which is empty after a move.
 #pragma once
 
 #include "carillon/detail/host/named_checks.hpp"
@@ -9,7 +9,7 @@ namespace carillon::detail {
 
 [[noreturn]] void throw_moved_from();
 
-// What `pointer`, a smart one, points at. Throws UsageError for none: the object was moved from.
+// The object at `pointer`, a smart pointer. Throws UsageError if it is empty, after a move.
 template <class Pointer>
 [[nodiscard]] auto& owned(Pointer const& pointer) {
     if (pointer == nullptr) [[unlikely]]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a pool's kernel and its clients share.
+// The state that a pool's kernel and its clients share.
 #pragma once
 
 #include <atomic>
@@ -19,32 +19,31 @@
 
 namespace carillon::detail {
 
-// What a client is at, for whoever has to know when its thread has died. All accesses are relaxed:
-// the mutex that died with the thread orders what it wrote before whoever finds it without an
-// owner.
+// The request that a client is sending, for recovery when its thread has died. All accesses are
+// relaxed: the thread's robust mutex orders its writes before the thread that finds it dead.
 struct alignas(64) ClientRecord {
-    // 1 more than the slot whose request it sends; 0: none.
+    // 1 plus the slot whose request it sends; 0: none.
     std::atomic<std::uint32_t> sends_at = 0;
-    std::atomic<Sequence> claimed_before = 0;  // ProducerRecord::end, before it does
+    std::atomic<Sequence> claimed_before = 0;  // ProducerRecord::end before the push
 };
 
-// The options with a number of blocks, where they say none: what suits the device, and a pool.
+// Fills in the number of blocks if the options have none: what suits the device, or a pool.
 [[nodiscard]] KernelOptions with_suiting_blocks(Device const& device, KernelOptions options);
 [[nodiscard]] KernelOptions options_of_pool(Device const& device, Pool const& pool,
                                             KernelOptions options);
 
-// What a kernel and the clients of its pool have in common. Each client has slots of its own for
-// replies, so that they are known when its thread has died.
+// The common state of a kernel and its pool's clients. Each client has its own reply slots, so that
+// they are known when its thread has died.
 class PoolState {
    public:
-    // Throws UsageError for what the options cannot be with a handler of so many threads.
+    // Throws UsageError for options that do not fit a handler of that many threads.
     PoolState(Device const& device, Pool const& pool, KernelOptions const& options,
               unsigned threads, MessageShape const& requests, MessageShape const& replies);
     PoolState(PoolState const&) = delete;
     PoolState& operator=(PoolState const&) = delete;
 
     [[nodiscard]] std::shared_ptr<ChannelMemory> const& blocks() const { return blocks_; }
-    // Whether the lanes of a warp share out what a block takes: Pool::stripe.
+    // Whether the lanes of a warp share a block's messages: Pool::stripe.
     [[nodiscard]] bool warps() const { return warps_; }
     [[nodiscard]] std::shared_ptr<MpmcRingState> const& ring() const { return ring_; }
     [[nodiscard]] std::uint32_t capacity() const { return ring_->memory.host_view().capacity; }
@@ -53,14 +52,14 @@ class PoolState {
     [[nodiscard]] ReplySlots device_reply_slots() const {
         return reply_slots_at(slots_.device_ptr());
     }
-    // Of each client: as many slots as it may have replies outstanding.
+    // The slots of each client: the most replies that it may have outstanding.
     [[nodiscard]] std::uint32_t replies() const { return replies_; }
     [[nodiscard]] std::uint32_t first_slot(unsigned client) const { return client * replies_; }
     [[nodiscard]] ClientRecord& record(unsigned client) { return records_[client]; }
 
     // Whether every request that was sent has its reply; from any thread.
     [[nodiscard]] bool all_answered() const;
-    // Gives up what clients whose threads have died had outstanding, and were at. Takes a lock.
+    // Gives up all requests of clients whose threads have died. Takes a lock.
     void recover() { (void)ring_->recover(); }
 
     [[nodiscard]] bool has_kernel() const { return kernel_ != nullptr; }
@@ -70,7 +69,7 @@ class PoolState {
    private:
     [[nodiscard]] ReplySlots reply_slots_at(void* begin) const;
     void bury(unsigned client);
-    // Whether the request that a dead client was sending has been sent.
+    // Whether the request that a dead client was sending was sent.
     [[nodiscard]] bool was_sent(unsigned client) const;
 
     std::uint32_t replies_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measurements of pages, SMs and cores: the library's part, and the launch that only the program
+// Measurements of pages, SMs and cores: the library's part, and the launch, which only the program
 // can compile.
 #pragma once
 
@@ -19,7 +19,7 @@ namespace carillon::detail {
 using LaunchProbe = RunningKernel (*)(Device const&, Pins const&, ProbeBody const&);
 
 inline namespace CARILLON_TOOLCHAIN {
-// nvcc makes device code of it where a call instantiates what names it: so that is a template, too.
+// A template: nvcc makes device code of it only if a call instantiates a caller, a template too.
 template <class Body>
 RunningKernel launch_probe(Device const& device, Pins const& pins, Body const& body) {
     return launch_pinned(device, pins, body);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose an object is: a child that a process forks has all of its objects too, but neither its
+// The process of an object. A forked child has all objects of its parent, but neither the parent's
 // threads nor a right to its devices.
 #pragma once
 
@@ -11,9 +11,9 @@
 
 namespace carillon::detail {
 
-// How often this process and those that it descends from have been forked from another. Relaxed: a
-// child's first thread has counted before it does anything else, and starts every other. On a line
-// of its own, since every call looks at it: nothing is written there but in a child.
+// How often this process and its ancestors were forked. Relaxed: a child's first thread has counted
+// before it does anything else, and starts every other thread. On a line of its own, which is
+// written only in a child: every call reads it.
 struct alignas(64) ForkCount {
     std::atomic<unsigned> count = 0;
 };
@@ -21,7 +21,7 @@ inline ForkCount forks;
 
 [[noreturn]] void throw_inherited();
 
-// The process that made an object. One load and a comparison, since every message asks.
+// The process that made an object. A check costs one load and a comparison: every message asks.
 class ProcessMark {
    public:
     [[nodiscard]] bool inherited() const noexcept {
@@ -38,13 +38,13 @@ class ProcessMark {
     unsigned made_ = forks.count.load(std::memory_order_relaxed);
 };
 
-// Deletes what this process made. What a child has inherited stays as it is: its destructor would
-// wait for threads that are not there, and write into memory that is the parent's.
+// Deletes objects that this process made. An inherited object stays in a child: its destructor
+// would wait for threads that do not exist, and write into the parent's memory.
 class DeleteOwn {
    public:
     DeleteOwn() = default;
     template <class T>
-    DeleteOwn(std::default_delete<T> /*other*/) noexcept {}  // NOLINT: what make_unique() gives
+    DeleteOwn(std::default_delete<T> /*other*/) noexcept {}  // NOLINT: make_unique() returns it
 
     template <class T>
     void operator()(T* what) const {

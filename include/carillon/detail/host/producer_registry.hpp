@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who produces for an MPMC ring, and which of them have died.
+// The producers of an MPMC ring, and their deaths.
 #pragma once
 
 #include <atomic>
@@ -18,28 +18,28 @@ namespace carillon::detail {
 // Every producer has a place, and a record, for as long as it lives.
 class ProducerRegistry {
    public:
-    // `records` is zeroed memory for `size` of them, of the producers' side.
+    // `records` is zeroed memory for `size` records, on the producers' side.
     ProducerRegistry(ProducerRecord* records, unsigned size);
 
-    // As LifeRegistry; leave() calls bury(index) first, as recover() does.
+    // See LifeRegistry; leave() calls bury(index) first, like recover().
     [[nodiscard]] std::optional<unsigned> try_enter() { return lives_.try_enter(); }
     void leave(
         unsigned number, std::function<void(unsigned)> const& bury = [](unsigned) {}) noexcept;
-    // Which of the records it is.
+    // The index of the record.
     [[nodiscard]] unsigned index(unsigned number) const { return lives_.index(number); }
     [[nodiscard]] ProducerRecord* record(unsigned number) const { return records_ + index(number); }
     [[nodiscard]] unsigned size() const { return lives_.size(); }
-    // As LifeRegistry.
+    // See LifeRegistry.
     [[nodiscard]] std::atomic<unsigned> const& holder(unsigned number) const {
         return lives_.holder(number);
     }
 
-    // Gives up the claims of producers that have died, and returns how many had. Before that it
-    // calls bury(index) for each of them, perhaps more than once. Takes a lock.
+    // Gives up the claims of dead producers, and returns how many had died. Before that it calls
+    // bury(index) for each of them, perhaps more than once. Takes a lock.
     unsigned recover(
         MpmcRingView const& view, HostMapped const& far, HostCached const& near,
         std::function<void(unsigned)> const& bury = [](unsigned) {});
-    // Gives up the claim that the producer is at, which it could not write.
+    // Gives up the producer's current claim, which it could not write.
     void give_up(unsigned number, MpmcRingView const& view, HostMapped const& far) const noexcept;
 
    private:

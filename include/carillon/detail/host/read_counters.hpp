@@ -10,24 +10,24 @@
 
 namespace carillon::detail {
 
-// Of what is lent to one client after another: what that counts which has it, and all before.
+// For a leased place: the present client's counts, and the sum of all former ones.
 struct LeasedCounters {
     ChannelCounters now;
     ChannelCounters gone;
 };
 
-// What has gone through the channel with this ring of replies, in host memory, and these words:
-// from any thread, and from any process that has that memory. Of a client that writes garbage
-// there it is garbage; a bounded number of lines is looked at, whatever they say. Where any block
-// serves, `answered` are those ahead of the first that is not, which replies behind it may be.
+// Counts the messages of the channel with this reply ring, in host memory, and these words: from
+// any thread and any process that has that memory. If the client writes garbage there the result is
+// garbage, but the number of lines that are looked at is bounded. If any block serves, `answered`
+// counts the replies before the first missing one, although later ones may be there.
 [[nodiscard]] ChannelCounters read_counters(RingView const& replies, CounterWords& words,
                                             ServedBy served_by = ServedBy::one_block);
 
-// The number of the last message ahead of the first that is not in its slot, behind number `taken`:
-// of so many slots, some of which are looked at.
+// The number of the last message before the first one that is missing, behind number `taken`. Looks
+// at some of the slots.
 [[nodiscard]] Sequence last_arrived(HostCached const& near, RingView const& ring, Sequence taken);
 
-// Both together, as when the client of the second has gone: what was under way is dropped then.
+// The sum after the client of `gone` has left: its outstanding requests count as dropped.
 [[nodiscard]] ChannelCounters with_gone(ChannelCounters sum, ChannelCounters const& gone);
 
 }  // namespace carillon::detail

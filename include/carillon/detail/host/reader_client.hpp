@@ -18,7 +18,7 @@ struct DeviceReaderOptions;
 
 namespace carillon::detail {
 
-// The CPU's side of a DeviceReader, for which no device code is needed.
+// The CPU's side of a DeviceReader, which needs no device code.
 class ReaderClient {
    public:
     static constexpr std::size_t largest_in_lines = 8 * payload_bytes;
@@ -34,7 +34,7 @@ class ReaderClient {
                                     std::chrono::nanoseconds timeout);
 
    private:
-    // A block as the host sees it.
+    // A block, for the host.
     struct Block {
         HostProducer<CopyRequest> requests;
         HostConsumer<CopyReply> replies;
@@ -55,8 +55,8 @@ class ReaderClient {
     Memory buffer_;
     CopyKernel copies_;
     std::vector<Block> blocks_;
-    std::vector<std::byte> lines_;  // what came back in lines
-    std::size_t arrived_ = 0;       // bytes of it
+    std::vector<std::byte> lines_;  // bytes that came back in lines
+    std::size_t arrived_ = 0;       // how many of them
 };
 
 }  // namespace carillon::detail

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread of the host that serves what device threads send.
+// A host thread that serves requests of device threads.
 #pragma once
 
 #include <atomic>
@@ -26,10 +26,10 @@ namespace carillon::detail {
 
 class ExitHook;
 
-// What a service's function threw.
+// The exceptions of a service's function.
 class ServiceFailures {
    public:
-    // Keeps the exception that is being handled, if it is the first, and counts it.
+    // Keeps the current exception if it is the first, and counts it.
     void keep();
     [[nodiscard]] std::uint64_t count() const { return count_; }
     void rethrow_first() const;  // if there is one
@@ -40,16 +40,16 @@ class ServiceFailures {
     std::exception_ptr first_;
 };
 
-// A ring from the device, and a thread of the host that hands every line's payload to a function:
-// what a service does not need its types for.
+// A ring from the device, and a host thread that hands every line's payload to a function: the part
+// of a service that is independent of its types.
 class RequestServer {
    public:
-    // What it throws is kept. A function that sends word of a failure keeps it before, so that who
-    // gets the word finds it counted.
+    // An exception of it is kept. A function that reports a failure to the device keeps it first,
+    // so that the receiver finds it counted.
     using Serve = std::function<void(PayloadWords const&, ServiceFailures&)>;
 
-    // `owner`: the class that has it, for a line on stderr. `quads`: what a request fills of its
-    // line. Throws UsageError for the options, and what Device::allocate throws.
+    // `owner` is the class that has it, for a line on stderr. `quads` is how many quads a request
+    // fills. Throws UsageError for the options, and what Device::allocate throws.
     RequestServer(std::string_view owner, Device const& device, std::uint32_t quads,
                   std::uint32_t capacity, Sequence first, ServiceThreadOptions const& options,
                   Serve serve);
@@ -60,9 +60,9 @@ class RequestServer {
     void require_own() const { mark_.require_own(); }
 
     [[nodiscard]] MpmcRingView device_view() const;
-    // Waits until what was sent before is served. Throws TimeoutError.
+    // Waits until earlier requests are served. Throws TimeoutError.
     void flush(std::chrono::nanoseconds timeout) const;
-    // How often the function threw; and the first that it threw, if there is one, thrown here.
+    // How often the function threw. rethrow_failure() throws the first exception, if there is one.
     [[nodiscard]] std::uint64_t failures() const;
     void rethrow_failure() const;
 
@@ -75,7 +75,7 @@ class RequestServer {
     std::unique_ptr<ExitHook> at_exit_;
 };
 
-// What pack() made a line's payload of.
+// The message of a line's payload.
 template <class T>
 [[nodiscard]] T message_of(PayloadWords const& payload) {
     BytesOf<T> bytes;

@@ -14,8 +14,8 @@
 
 namespace carillon::detail {
 
-// Blocks every signal for a scope but those that an instruction of the thread itself raises: a
-// thread that is started meanwhile begins like that, and runs no signal handler of the program's.
+// Blocks every signal in a scope, except those that an instruction of the thread itself raises. A
+// thread that is started meanwhile inherits this, and runs no signal handler of the program.
 class OnlySynchronousSignals {
    public:
     OnlySynchronousSignals() noexcept {
@@ -34,8 +34,8 @@ class OnlySynchronousSignals {
     sigset_t before_{};
 };
 
-// A thread that runs `body`, with a name of at most 15 characters, and with no signal handler of
-// the program's. Throws SystemError where the system gives none.
+// A thread that runs `body`, with a name of at most 15 characters and without signal handlers of
+// the program. Throws SystemError if the system has no thread to give.
 template <class Body>
 [[nodiscard]] Thread start_thread(char const* name, Body&& body) {
     OnlySynchronousSignals const masked;
@@ -44,7 +44,7 @@ template <class Body>
     return thread;
 }
 
-// What `work` returns, or throws, on a thread with a stack of its own. Throws SystemError.
+// Runs `work` on a thread with its own stack; returns or throws what it does. Throws SystemError.
 template <class Work>
 [[nodiscard]] std::invoke_result_t<Work> on_own_thread(char const* name, Work&& work) {
     std::optional<std::invoke_result_t<Work>> result;

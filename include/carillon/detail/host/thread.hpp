@@ -11,12 +11,12 @@
 
 namespace carillon::detail {
 
-// As std::jthread, whose stack would be as small as RLIMIT_STACK says.
+// std::jthread's stack would be as small as RLIMIT_STACK says.
 class Thread {
    public:
     Thread() noexcept = default;  // none
-    // Runs `body`, with a std::stop_token if it takes one. Throws SystemError where the system
-    // gives no thread.
+    // Runs `body`, with a std::stop_token if it takes one. Throws SystemError if the system has no
+    // thread to give.
     template <class Body>
     // NOLINTNEXTLINE(bugprone-forwarding-reference-overload): its constraint excludes a Thread
     requires(!std::is_same_v<std::remove_cvref_t<Body>, Thread>) explicit Thread(Body&& body)
@@ -59,7 +59,7 @@ class Thread {
     }
 
     [[nodiscard]] bool joinable() const noexcept { return joinable_; }
-    // Whether it is the caller's, which cannot wait for itself.
+    // Whether it is the calling thread, which cannot wait for itself.
     [[nodiscard]] bool is_current() const noexcept {
         return joinable_ && ::pthread_equal(handle_, ::pthread_self()) != 0;
     }
