@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A block's side of its life: it says that it runs and that it has ended, hears a stop and its
-// host, and rests while nothing comes.
+// A block's side of its life: it reports its start and its end, hears a stop and its host's
+// heartbeat, and rests while no requests come.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace carillon::detail {
 
-// IdlePolicy, as a block has it.
+// IdlePolicy, for a block.
 struct BlockRest {
     std::uint32_t polls = 0;
     std::uint32_t longest_sleep_ns = 0;
@@ -22,7 +22,7 @@ struct BlockRest {
 template <class Near, class Far, class Clock>
 class BasicBlockControl {
    public:
-    // `lifetime_ns`: the block ends by itself after so long; 0 for never.
+    // `lifetime_ns`: the block ends by itself after this time; 0 for never.
     CARILLON_HD BasicBlockControl(ControlLine* control, StatusLine* status,
                                   std::uint64_t lifetime_ns, Clock clock, Near near = Near(),
                                   Far far = Far())
@@ -36,7 +36,7 @@ class BasicBlockControl {
           lifetime_ns_(lifetime_ns),
           clock_(clock) {}
 
-    // The block also ends by itself when no beat of its host has come for so long; 0 for never.
+    // The block also ends by itself after this time without a heartbeat of its host; 0 for never.
     CARILLON_HD void limit_silence(std::uint64_t silence_ns) { silence_ns_ = silence_ns; }
     CARILLON_HD void rest_by(BlockRest const& rest) { rest_ = rest; }
 
@@ -44,7 +44,7 @@ class BasicBlockControl {
     CARILLON_HD void report_started() {
         began_ns_ = heard_ns_ = beaten_ns_ = clock_.now_ns();
         sm_.set(clock_.sm());
-        started_.set(true, OutOfLine::written);  // whoever sees it reads the SM
+        started_.set(true, OutOfLine::written);  // the host then reads the SM
     }
 
     CARILLON_POLICY_CODE
@@ -53,13 +53,13 @@ class BasicBlockControl {
         ended_.set(reason_);
     }
 
-    // Whether to end. Looks at the stop word at every so many calls: a look costs as much as a
+    // Whether to end. Only one of many calls looks at the stop word: a look costs as much as a
     // poll.
     CARILLON_POLICY_CODE
     CARILLON_HD bool should_stop() { return look_due() && stop_now(); }
-    // Whether it is the call of so many that looks.
+    // Whether this is a call that looks.
     [[nodiscard]] CARILLON_HD bool look_due() { return ++looks_ % polls_before_look == 0; }
-    // The same, looking at once.
+    // Whether to end; looks at once.
     CARILLON_POLICY_CODE
     CARILLON_HD bool stop_now() {
         looked();
@@ -82,11 +82,11 @@ class BasicBlockControl {
         return reason_ != EndReason::none;
     }
 
-    // Of this thread: another has looked for it.
+    // For a thread whose stop word another thread has looked at.
     CARILLON_HD void looked() { looked_ticks_ = clock_.ticks(); }
 
-    // A request was served. True if it is a while since the last look at the stop word: a stop is
-    // not to wait for many requests, or for one that takes long. The next should_stop() looks then.
+    // A request was served. True if the last look at the stop word is a while ago: a stop must not
+    // wait for many requests, or for one that takes long. The next should_stop() looks then.
     CARILLON_POLICY_CODE
     CARILLON_HD bool busy() {
         spins_ = 0;
@@ -97,17 +97,17 @@ class BasicBlockControl {
         busy_ticks_ = now;
         return now - looked_ticks_ > long_ticks && look_next();
     }
-    // Whether the last call came soon after the one before it: where no poll was in vain between
-    // the two, what was served meanwhile took no longer than some microseconds.
+    // Whether the last call came soon after the one before it. If no poll failed in between, the
+    // work between the two took no longer than some microseconds.
     [[nodiscard]] CARILLON_HD bool was_quick() const { return took_ticks_ < quick_ticks; }
-    // A poll found nothing. True if it slept: beside a sleep a look at the stop word costs nothing.
+    // A poll found nothing. True if it slept: after a sleep a look at the stop word is cheap.
     CARILLON_POLICY_CODE
     CARILLON_HD bool idle() {
         spin();
         return rest(1);
     }
-    // The same in two parts, for a loop in which nothing but polls is to be: spin() after each that
-    // finds nothing, and rest(polls_before_rest()) after so many in a row.
+    // idle() in two parts, for a tight loop of polls: spin() after each that finds nothing, and
+    // rest(polls_before_rest()) after so many in a row.
     CARILLON_HD void spin() { clock_.idle(++spins_); }
     [[nodiscard]] CARILLON_HD std::uint32_t polls_before_rest() const {
         if (!may_rest()) return polls_before_look;
@@ -138,7 +138,7 @@ class BasicBlockControl {
     // A look at the stop word costs as much as a poll.
     static constexpr std::uint32_t polls_before_look = 64;
     static constexpr std::uint32_t first_sleep_ns = 100;
-    // Often enough for whoever waits, seldom enough for the bus.
+    // Often enough for the host, seldom enough for the bus.
     static constexpr std::uint64_t beat_period_ns = 1'000'000;
     static constexpr std::uint64_t long_ticks = 1'000'000;
     static constexpr std::uint64_t quick_ticks = 4096;
@@ -157,13 +157,13 @@ class BasicBlockControl {
     std::uint64_t heard_ns_ = 0;
     std::uint64_t beaten_ns_ = 0;
     std::uint64_t looked_ticks_ = 0;
-    std::uint64_t busy_ticks_ = 0;  // when a request was served last,
+    std::uint64_t busy_ticks_ = 0;  // when the last request was served,
     std::uint64_t took_ticks_ = 0;  // and how long after the one before it
     EndReason reason_ = EndReason::none;
     std::uint32_t looks_ = 0;
-    std::uint32_t spins_ = 0;       // a GPU needs no count of them
-    std::uint32_t idle_polls_ = 0;  // of a block that may rest
-    std::uint32_t sleep_ns_ = 0;    // the last one since the last request
+    std::uint32_t spins_ = 0;       // a GPU does not need it
+    std::uint32_t idle_polls_ = 0;  // for a block that may rest
+    std::uint32_t sleep_ns_ = 0;    // the last sleep since the last request
     BlockRest rest_;
     Clock clock_;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a handler is called: with the state that its block's threads share, where it declares one as
-// `Shared`, and while no request comes, where it has an `idle()`.
+// How a handler is called: with the state that its block's threads share, if it declares one as
+// `Shared`, and by its `idle()`, if it has one, while no request comes.
 #pragma once
 
 #include <cstddef>
@@ -19,11 +19,11 @@ concept HasShared = requires {
     typename Handler::Shared;
 };
 
-// The rest of a block's shared memory is for what the library's threads tell each other.
+// The library's threads use the rest of a block's shared memory.
 inline constexpr std::size_t most_state_bytes = block::most_shared_bytes - 4096;
 
 #if defined(__CUDA_ARCH__)
-// The compiler names this function where Shared{} is the host's alone (device_call.hpp).
+// The compiler names this function if Shared{} is for the host alone (device_call.hpp).
 template <class Shared>
 __device__ void shared_needs_CARILLON_HD(void* room) {
     ::new (room) Shared{};
@@ -62,7 +62,7 @@ CARILLON_HD void begin_state(Handler& /*handler*/) {
     if constexpr (HasShared<Handler>) BlockState<Handler>::begin();
 }
 
-// What `handler` makes of a request.
+// Calls `handler` with a request.
 template <class Handler, class Request>
 CARILLON_HD std::invoke_result_t<Handler&, Request const&> handle_by(Handler& handler,
                                                                      Request const& request) {
@@ -93,7 +93,7 @@ CARILLON_HD void check_handler_call(Handler& handler) {
     }
 }
 
-// The idle() of a handler with a state has it as its argument.
+// A handler with a state gets it as the argument of idle().
 template <class Handler>
 concept HasIdle = requires(Handler& handler) {
     handler.idle();
@@ -102,8 +102,7 @@ concept HasIdle = requires(Handler& handler) {
     requires(Handler & handler, typename Handler::Shared& shared) { handler.idle(shared); });
 
 #if defined(__CUDA_ARCH__)
-// The compiler names this function where the handler's idle() is the host's alone
-// (device_call.hpp).
+// The compiler names this function if the handler's idle() is for the host alone (device_call.hpp).
 template <class Handler>
 __device__ void idle_needs_CARILLON_HD(Handler& handler) {
     if constexpr (requires { handler.idle(); }) {
@@ -114,8 +113,8 @@ __device__ void idle_needs_CARILLON_HD(Handler& handler) {
 }
 #endif
 
-// Each loop that waits calls it, when many polls have found nothing and after each sleep. The
-// threads that run the handler call it together.
+// Each waiting loop calls it, after many failed polls and after each sleep. The threads that run
+// the handler call it together.
 template <class Handler>
 CARILLON_HD void run_idle(Handler& handler) {
 #if defined(__CUDA_ARCH__)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels whose blocks have a channel each.
+// The kernels whose blocks have one channel each.
 #pragma once
 
 #include <type_traits>
@@ -20,8 +20,8 @@
 
 namespace carillon::detail {
 
-// How the replies of `Handler` leave, and whether each that is more than a quad leaves as one
-// write: `many` blocks answer. What it writes beside them has an order only with DeviceFar.
+// How the replies of `Handler` leave. With `many` blocks each reply of more than a quad leaves as
+// one write. Only DeviceFar orders the handler's other writes.
 template <class Handler>
 using ReplyFar =
     std::conditional_t<out_of_line_of<Handler>() == OutOfLine::none, DeviceBulkFar, DeviceFar>;
@@ -34,7 +34,7 @@ template <class Handler>
     }
 }
 
-// From so many blocks on their replies wait for each other's quads on the bus (docs/design.md).
+// From this many blocks on their replies wait for each other's quads on the bus (docs/design.md).
 inline constexpr unsigned many_blocks = 5;
 
 // A block of one thread with one channel.
@@ -56,7 +56,7 @@ struct ServeBody {
     }
 };
 
-// How many threads serve a channel: the handler's, or a warp where messages are long.
+// The threads that serve a channel: the handler's, or a warp if messages are long.
 template <class Handler, class Request, class Reply>
 CARILLON_HD constexpr unsigned serving_threads() {
     constexpr bool is_long =
@@ -82,7 +82,7 @@ struct ServeLongBody {
     }
 };
 
-// A block with an express channel too, or whose threads serve together.
+// A block that also has an express channel, or whose threads serve together.
 template <class Handler, class Request, class Reply>
 struct ServeTogetherBody {
     ChannelTable channels;
@@ -90,7 +90,7 @@ struct ServeTogetherBody {
     BlockLimits limits;
     bool oversubscribed;
     bool many;         // reply_far()
-    unsigned express;  // where the express channels begin; 0: there are none
+    unsigned express;  // index of the first express channel; 0: there are none
 
     CARILLON_HD void operator()(unsigned block) const {
         using Channel = DeviceChannel<Request, Reply, DeviceNear, ReplyFar<Handler>>;
@@ -105,7 +105,7 @@ struct ServeTogetherBody {
                        limits.control(view, DeviceClock(oversubscribed)), Threads());
     }
 };
-// One thread's loads of a long message would take more registers than many threads leave each.
+// A thread's loads of a long message would exceed the registers that many threads leave each.
 template <class Handler, class Request, class Reply>
 inline constexpr unsigned most_threads_of<ServeTogetherBody<Handler, Request, Reply>> =
     threads_of<Handler>() == 1 ? 0 : threads_of<Handler>();

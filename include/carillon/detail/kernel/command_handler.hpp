@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A handler of a table of commands, as a handler of one type of request.
+// Makes a handler of a table of commands a handler of one type of request.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace carillon::detail {
 
-// A handler of requests that calls `handler(command)` for the command that a request is.
+// Calls `handler(command)` for the command in a request.
 template <class Handler, class Table>
 class CommandHandler;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a handler, and the body of a launch, have to be: the texts are what the user sees, before
-// whatever else would fail.
+// The requirements for a handler, and for the body of a launch. The user sees these texts before
+// anything else that would fail.
 #pragma once
 
 #include <type_traits>

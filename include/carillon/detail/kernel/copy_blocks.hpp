@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of DeviceReader and DeviceWriter: blocks that copy on request, between device memory
-// and the host's.
+// The kernels of DeviceReader and DeviceWriter: blocks that copy on request between device memory
+// and host memory.
 //
-// All threads of a block copy what the first warp was asked for, and one thread says that it is
-// there. A reader's few bytes come back in the lines of the reply instead, each a message that
-// needs no fence; the first warp reads them alone.
+// The first warp gets a request, all threads of the block copy, and one thread reports the end. A
+// reader's few bytes come back in the lines of the reply instead, each a message that needs no
+// fence; the first warp alone reads them.
 #pragma once
 
 #include <cstddef>
@@ -25,12 +25,12 @@
 namespace carillon::detail {
 
 struct CopyRequest {
-    std::uint64_t from;  // addresses as the device has them, of its memory or the host's
+    std::uint64_t from;  // the device's addresses, of its memory or the host's
     std::uint64_t to;    // 0: the reply's lines
     std::uint64_t size;  // bytes, over 0
 };
 
-// 48 bytes of what was read, or, of what was copied, nothing.
+// 48 bytes that were read, or the report of a copy.
 struct CopyReply {
     unsigned char bytes[payload_bytes];
 };
@@ -39,8 +39,8 @@ struct CopyReply {
     return static_cast<std::uint32_t>((size + payload_bytes - 1) / payload_bytes);
 }
 
-// The warp that talks to the host. Every lane has the same counters and sees every request; the
-// first one alone tells how the block is.
+// The warp that talks to the host. Every lane has the same counters and sees every request; only
+// the first lane reports the block's state.
 template <VotingGroup Lanes = WarpLanes, NearAccess Near = DeviceNear, QuadAccess Far = DeviceFar,
           class Control = BlockControl>
 class CopyWarp {
@@ -52,8 +52,8 @@ class CopyWarp {
           control_(control),
           lanes_(lanes) {}
 
-    // Comes first, and by this warp alone: a second one that chose would have the host write where
-    // this one does not look.
+    // Call it first, and only in this warp: if a second warp chose pages, the host would write
+    // where this one does not look.
     CARILLON_HD void report_started() {
         requests_.choose_pages();
         if (is_leader(lanes_)) control_.report_started();
@@ -72,7 +72,7 @@ class CopyWarp {
                 request.size = 0;
                 break;
             }
-            // As in serve(): between two looks at the ring is nothing else.
+            // Like in serve(), only polls come between two looks at the ring.
             std::uint32_t const polls = control_.polls_before_rest();
             auto const keep = [&](auto const& message) { request = unpack<CopyRequest>(message); };
             if (!requests_.try_consume_within(
@@ -88,10 +88,10 @@ class CopyWarp {
         if (is_leader(lanes_)) work = request;
     }
 
-    // Tells that what the block copied is there.
+    // Reports that the block's copy is complete.
     CARILLON_HD void complete() {
-        // R3, pairs with R4: what all threads wrote before their barrier comes before the answer;
-        // without it who takes that, or a later message, could find what was there before.
+        // R3, pairs with R4: all threads' writes before their barrier come before the answer;
+        // otherwise the reader of the answer, or of a later message, could find older content.
         while (!replies_.try_push(CopyReply{}, OutOfLine::written)) {
             if (stop_now()) return;
             control_.idle();
@@ -99,7 +99,7 @@ class CopyWarp {
     }
 
    private:
-    // The bytes, in as many lines as they fill; false when it is time to end.
+    // Sends the bytes, in as many lines as they fill; false when it is time to end.
     CARILLON_HD bool send(CopyRequest const& request) {
         auto const* const from = reinterpret_cast<unsigned char const*>(request.from);
         auto const words_of = [&](std::size_t quad) {
@@ -115,7 +115,7 @@ class CopyWarp {
         return true;
     }
 
-    // Whether it is a while since the last look at the stop word.
+    // Whether the last look at the stop word is a while ago.
     CARILLON_HD bool overdue() {
         bool const due = control_.busy();
         return lanes_.any(is_leader(lanes_) && due);
@@ -133,7 +133,7 @@ struct CopyBlocks {
     BlockLimits limits;
     bool oversubscribed;
 
-    // All threads of block `index`. `Copy`: how they copy together.
+    // Runs all threads of block `index`. `Copy` is how they copy together.
     template <class Copy>
     CARILLON_HD void run(unsigned index) const {
         ChannelView const view = channels.channel(index);
@@ -143,8 +143,8 @@ struct CopyBlocks {
         if (leads) warp.report_started();
         for (;;) {
             if (leads) warp.serve_until_work(shared);
-            // R2, pairs with R1: the first warp's acquire comes before the barrier, and that before
-            // the loads of every thread.
+            // R2, pairs with R1: the first warp's acquire comes before the barrier, and the barrier
+            // before the loads of every thread.
             block::sync({"carillon/detail/kernel/copy_blocks.hpp", __LINE__});
             CopyRequest const work = shared;
             if (work.size == 0) break;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a handler says of itself.
+// Properties that a handler declares.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +11,12 @@
 
 namespace carillon::detail {
 
-// The largest handler, and the largest body of a launch, in bytes. Either is a parameter of the
-// kernel, and each thread of a GPU has room for a copy.
+// The largest handler, and the largest body of a launch, in bytes. It is a parameter of the kernel,
+// and each thread of a GPU has room for a copy.
 inline constexpr std::size_t handler_bytes = 4096;
 
-// A handler's private members too: with those of the same name in another base, a name that the
-// handler declares is ambiguous. A class that is final has only what is public.
+// Finds a handler's private members too: another base with the same names makes the handler's names
+// ambiguous. For a final class only public members are found.
 struct NamesOfHandlers {
     int out_of_line;
     int threads;
@@ -44,8 +44,8 @@ concept DeclaresIdle = !requires {
 }
 || requires { &Handler::idle; };
 
-// What each object of a class has of its own is no constant, and GCC takes its name in one for an
-// error where it is to be none.
+// A non-static member is no constant, and GCC takes its use in a constant for an error where it
+// should only fail the concept.
 template <class Class, class T>
 void member_of_each(T Class::*member);
 template <class Handler>
@@ -86,7 +86,7 @@ CARILLON_HD constexpr unsigned threads_of() {
     }
 }
 
-// What it declares can be used.
+// Checks that the handler's declarations can be used.
 template <class Handler>
 CARILLON_HD constexpr bool check_handler_names() {
     static_assert(HasIdle<Handler> || !DeclaresIdle<Handler>,
@@ -96,7 +96,7 @@ CARILLON_HD constexpr bool check_handler_names() {
     return true;
 }
 
-// What is passed by value; the texts are what the user sees.
+// Checks that it can be passed by value; the user sees the texts.
 template <class Handler>
 CARILLON_HD constexpr bool check_handler_object() {
     static_assert(std::is_trivially_copyable_v<Handler>,

@@ -24,7 +24,7 @@ namespace carillon::detail {
 
 template <class Handler, class Request, class Reply>
 struct LeaseBody {
-    ChannelTable blocks;  // for each one a channel, of which it uses the control and status lines
+    ChannelTable blocks;  // one channel for each block, which uses its control and status lines
     LeaseTable leases;
     Handlers<Handler> handlers;
     BlockLimits limits;
@@ -35,7 +35,7 @@ struct LeaseBody {
         using Channel = DeviceChannel<Request, Reply, DeviceNear, ReplyFar<Handler>>;
         constexpr unsigned threads = serving_threads<Handler, Request, Reply>();
         using Threads = std::conditional_t<threads == 1, OneThread, BlockThreads>;
-        Handler own = handlers.begin(block);  // its state goes from one client to the next
+        Handler own = handlers.begin(block);  // its state stays from one client to the next
         check_handler_call<Reply, Request const&>(own);
         auto const serve_one = [&](ChannelView const& view, auto const& control) {
             if constexpr (threads != threads_of<Handler>()) {
@@ -52,7 +52,7 @@ struct LeaseBody {
             }
         };
         auto const rested = [&] {
-            // Of a warp that shares messages out the first lane runs the handler.
+            // In a warp that shares messages the first lane runs the handler.
             if (threads == threads_of<Handler>() || is_leader(Threads())) run_idle(own);
         };
         serve_leases(limits.control(blocks.channel(block), DeviceClock(oversubscribed)),
@@ -60,7 +60,7 @@ struct LeaseBody {
                      rested);
     }
 };
-// One thread's loads of a long message would take more registers than many threads leave each.
+// A thread's loads of a long message would exceed the registers that many threads leave each.
 template <class Handler, class Request, class Reply>
 inline constexpr unsigned most_threads_of<LeaseBody<Handler, Request, Reply>> =
     threads_of<Handler>() == 1 ? 0 : threads_of<Handler>();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a block sends of a log message: a number for its text and its arguments' kinds, and the
-// arguments as they are.
+// The part of a log message that a block sends: a number for its text and its arguments' kinds, and
+// the unformatted arguments.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ template <std::size_t size>
 struct LogText {
     char text[size]{};
 
-    // Not explicit: log<"a text"> is meant to work.
+    // Not explicit, so that log<"a text"> works.
     constexpr LogText(char const (&literal)[size]) {  // NOLINT(google-explicit-constructor)
         for (std::size_t i = 0; i < size; ++i) text[i] = literal[i];
     }
@@ -27,7 +27,7 @@ struct LogText {
 
 inline constexpr std::size_t log_arguments = 4;
 
-// What crosses the bus: 48 bytes.
+// The 48 bytes that cross the bus.
 struct LogMessage {
     std::uint32_t id;               // of text and kinds
     std::uint32_t block_and_level;  // the level in the two highest bits
@@ -38,8 +38,8 @@ static_assert(sizeof(LogMessage) == payload_bytes);
 
 inline constexpr unsigned log_level_shift = 30;
 
-// How an argument's 8 bytes are meant: 'b', a bool; 'c', a char; 'i' and 'u', integers; 'f', a
-// double that was a float, and 'd', any other.
+// The kind of an argument's 8 bytes: 'b', a bool; 'c', a char; 'i' and 'u', integers; 'f', a double
+// that was a float, and 'd', any other.
 template <class T>
 CARILLON_HD constexpr char log_kind() {
     static_assert(std::is_arithmetic_v<T>,
@@ -69,7 +69,7 @@ CARILLON_HD constexpr std::uint32_t log_hash(char const* text, std::size_t size,
     return hash;
 }
 
-// The {} and {:...} in a text, in which {{ and }} stand for braces.
+// Counts the {} and {:...} in a text, in which {{ and }} stand for braces.
 CARILLON_HD constexpr std::size_t log_placeholders(char const* text, std::size_t size) {
     std::size_t count = 0;
     for (std::size_t i = 0; i < size; ++i) {
@@ -83,7 +83,7 @@ CARILLON_HD constexpr std::size_t log_placeholders(char const* text, std::size_t
     return count;
 }
 
-// Whether a {} stands within another, as a width does that is an argument.
+// Whether a {} stands within another, like a width that is an argument.
 CARILLON_HD constexpr bool log_nests(char const* text, std::size_t size) {
     bool inside = false;
     for (std::size_t i = 0; i < size; ++i) {
@@ -100,7 +100,7 @@ CARILLON_HD constexpr bool log_nests(char const* text, std::size_t size) {
     return false;
 }
 
-// What a call of log() says beside its arguments.
+// The constants of a call of log().
 template <LogText text, class... Arguments>
 struct LogSite {
     static constexpr std::size_t length = sizeof(text.text) - 1;

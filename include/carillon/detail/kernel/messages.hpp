@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What travels between the clients of a kernel and its handler.
+// The messages between the clients of a kernel and its handler.
 #pragma once
 
 #include <type_traits>
@@ -23,7 +23,7 @@ template <class H, class R, class Q>
 struct HandlerSignature<R (H::*)(Q) noexcept> : HandlerSignature<R (H::*)(Q)> {};
 template <class H, class R, class Q>
 struct HandlerSignature<R (H::*)(Q) const noexcept> : HandlerSignature<R (H::*)(Q)> {};
-// One with a state of its block's.
+// A handler with a state of its block.
 template <class H, class R, class Q, class S>
 struct HandlerSignature<R (H::*)(Q, S)> : HandlerSignature<R (H::*)(Q)> {};
 template <class H, class R, class Q, class S>
@@ -41,7 +41,7 @@ struct OneRequest {
     using Reply = ReplyType;
 };
 
-// Those of a table of commands, as packets.
+// The requests and replies of a table of commands, as packets.
 template <class Handler, class CommandTable>
 struct TypedCommands {
     static constexpr bool has_commands = true;
@@ -58,7 +58,7 @@ struct TypedCommands {
     using ReplyTo = typename ReplyToCommand<Command>::Type;
 };
 
-// How a handler may say what it takes.
+// How a handler may name its messages.
 template <class Handler>
 concept NamesMessages = requires {
     typename Handler::Request;
@@ -69,8 +69,8 @@ concept NamesCommands = requires {
     typename Handler::Commands;
 };
 
-// What a kernel with `Handler` runs for a request, and its messages. A handler that is overloaded
-// or a template names the types of its one request and reply, or its table of commands.
+// The functor that a kernel with `Handler` runs, and its messages. A handler that is overloaded or
+// a template names the types of its one request and reply, or its table of commands.
 template <class Handler>
 struct Served {
     using Functor = Handler;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How one of several types of message travels in one.
+// Packs several types of message into one.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace carillon::detail {
 
-// `bytes` bytes behind a word that says what they are. Trivially copyable.
+// `bytes` bytes behind a word that says their kind. Trivially copyable.
 template <std::size_t bytes>
 struct Packet {
     std::uint32_t kind;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks on chosen SMs. CUDA gives no say in where a block runs, so more blocks are launched than
-// have work. One that finds itself on a wanted SM claims the role that wants it; the others return
-// once every role is taken. A role that nobody came for goes to any block that has waited for long
+// Blocks on chosen SMs. CUDA does not let a program choose a block's SM, so more blocks are
+// launched than have work. A block on a wanted SM claims the role that wants it; the others return
+// once every role is taken. A role that no block came for goes to any block that has waited long
 // enough, so every role is taken by exactly one block.
 #pragma once
 
@@ -14,17 +14,17 @@
 
 namespace carillon::detail {
 
-// The roles as the blocks see them. Trivially copyable.
+// The roles, for the blocks. Trivially copyable.
 class PinTable {
    public:
     static constexpr std::uint32_t no_role = 0xffffffff;
-    static constexpr std::uint32_t anywhere = 0xffffffff;  // wanted by a role that does not care
+    static constexpr std::uint32_t anywhere = 0xffffffff;  // for a role that may run on any SM
 
-    PinTable() = default;  // no pins: role i is block i's
+    PinTable() = default;  // no pins: role i belongs to block i
     PinTable(std::uint64_t* words, std::uint32_t roles) : words_(words), roles_(roles) {}
 
-    // The role of the calling block, or no_role: it is to return then. Asked once by each block,
-    // by one thread of it.
+    // The role of the calling block, or no_role: then the block returns. One thread of each block
+    // calls it, once.
     CARILLON_POLICY_CODE
     CARILLON_HD std::uint32_t claim(unsigned block) const {
         if (words_ == nullptr) return block;
@@ -33,7 +33,7 @@ class PinTable {
         return role != no_role ? role : claim_one_left();
     }
 
-    // Words of device memory, zeroed, for so many roles: how many are taken; then for each role
+    // The words of device memory, zeroed, for `roles` roles: how many are taken; then for each role
     // whether it is taken, and the SM that it wants.
     [[nodiscard]] static constexpr std::size_t words_for(std::size_t roles) {
         return 1 + 2 * roles;
@@ -43,7 +43,7 @@ class PinTable {
     }
 
    private:
-    // A block that is not wanted waits so long for those that are: they start microseconds apart.
+    // How long an unwanted block waits for wanted ones: they start microseconds apart.
     static constexpr std::uint64_t patience_ns = 1'000'000;
 
     CARILLON_POLICY_CODE
@@ -70,7 +70,7 @@ class PinTable {
         return no_role;
     }
 
-    // No order is needed: whoever has a role reads nothing that another block wrote.
+    // No order is needed: the block with a role reads nothing that another block wrote.
     CARILLON_POLICY_CODE
     CARILLON_HD bool try_claim(std::uint32_t role) const {
         DeviceNear const near;
@@ -89,8 +89,8 @@ class PinTable {
     std::uint32_t roles_ = 0;
 };
 
-// `body` in as many roles as there are pins: body(role) instead of body(block). Blocks of one
-// thread.
+// Runs `body` in as many roles as there are pins: body(role) instead of body(block). Blocks have
+// one thread.
 template <class Body>
 struct PinnedBody {
     PinTable pins;

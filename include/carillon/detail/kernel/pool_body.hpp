@@ -24,14 +24,14 @@ namespace carillon::detail {
 
 template <class Handler, class Request, class Reply>
 struct PoolBody {
-    ChannelTable blocks;  // for each one a channel, of which it uses the control and status lines
+    ChannelTable blocks;  // one channel for each block, which uses its control and status lines
     MpmcRingView requests;
     ReplySlots reply_slots;
     Handlers<Handler> handlers;
     BlockLimits limits;
     bool oversubscribed;
     bool many;   // reply_far()
-    bool warps;  // each block is a warp, whose lanes share a stripe out
+    bool warps;  // each block is a warp, whose lanes share a stripe
 
     CARILLON_HD void operator()(unsigned block) const {
         using Asked = AddressedRequest<Request>;
@@ -50,7 +50,7 @@ struct PoolBody {
             };
             MpmcConsumer<Asked, DeviceNear, DeviceFar, OneThread> ring(requests);
             if (requests.stripe() == 1) {
-                // Taken before it is handled: its slot is not held while a handler takes long. As
+                // Taken before it is handled: a slow handler must not hold the slot. Taken as
                 // bytes: a request may have no default constructor.
                 using Threads = std::conditional_t<alone, OneThread, BlockThreads>;
                 using Taken = BytesOf<Asked>;
@@ -85,7 +85,7 @@ struct PoolBody {
         }
     }
 };
-// One thread's loads of a long message would take more registers than many threads leave each.
+// A thread's loads of a long message would exceed the registers that many threads leave each.
 template <class Handler, class Request, class Reply>
 inline constexpr unsigned most_threads_of<PoolBody<Handler, Request, Reply>> =
     threads_of<Handler>() == 1 ? 0 : threads_of<Handler>();

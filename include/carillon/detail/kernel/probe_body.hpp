@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a block runs while the CPU measures which pages are near to it.
+// The body of blocks for which the CPU measures the near pages.
 #pragma once
 
 #include <cstdint>
@@ -12,21 +12,21 @@
 
 namespace carillon::detail {
 
-// Goes to and fro: which line the block answers in, and which it looks at next.
+// A probe's message: the line in which the block answers, and the line that it looks at next.
 struct ProbeTrip {
     std::uint32_t reply;
     std::uint32_t next;
 };
 
-// The tags of one role's trips; no other role takes them for its own.
+// The tags of one role's trips, which no other role takes for its own.
 inline constexpr unsigned trip_bits = 20;
 inline constexpr std::uint32_t most_probe_roles = 4000;
 [[nodiscard]] CARILLON_HD constexpr Tag first_probe_tag(std::uint32_t role) {
     return (role + 1) << trip_bits;
 }
 
-// Sends every line back to where it says, and then looks where it says: the CPU leads the block
-// over the pages. Where a line comes in again is a matter of the CPU alone, so blocks share pages.
+// Returns every line where it says, and then looks where it says: the CPU leads the block over the
+// pages. The CPU alone decides where a line arrives, so blocks share pages.
 struct ProbeBody {
     ChannelTable candidates;
     std::uint64_t lifetime_ns;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel as a device gets it: what a block runs, and how many threads it has.
+// A kernel for a device: the code of a block, and the number of threads.
 #pragma once
 
 #include "carillon/detail/wire/language.hpp"
@@ -15,29 +15,29 @@ namespace carillon::detail {
 #if !defined(__CUDACC_RTC__)
 class KnownKernel;
 
-// A kernel in the two forms that a device may need. Made by make_program.
+// A kernel in the two forms that a device may need. make_program makes it.
 struct Program {
     // Runs one block on the calling thread: the emulated device.
     std::function<void(unsigned block)> run_block;
     // The kernel for a GPU; nullptr in a program that was compiled without nvcc.
     KnownKernel const* kernel = nullptr;
-    // In its place, of a kernel that was loaded while the program runs: the CUfunction, and what is
-    // to be kept for as long as it runs.
+    // Instead, for a kernel that was loaded at run time: the CUfunction, and the object that keeps
+    // it loaded.
     void* loaded = nullptr;
     std::shared_ptr<void> code = nullptr;
-    // The kernel's single parameter. A launch that does not come back may read it later.
+    // The kernel's single parameter. A launch that hangs may read it later.
     std::shared_ptr<void> argument = nullptr;
     // Threads of a block on a GPU; on the emulated device one thread stands for them all.
     unsigned threads = 1;
-    // How many blocks are resident for as long as the kernel lives; 0 for all of them.
+    // How many blocks stay resident as long as the kernel lives; 0 for all.
     unsigned lasting = 0;
-    // How long the launch may take.
+    // The longest time for the launch.
     std::chrono::nanoseconds start_timeout = std::chrono::seconds(10);
 };
 #endif
 
-// How many threads of a block a body is compiled for: each then has no more registers than so many
-// leave it. 0: it is not said, and the compiler takes what it likes.
+// The threads of a block for which a body is compiled: that limits each thread's registers. 0:
+// unspecified, the compiler chooses.
 template <class Body>
 inline constexpr unsigned most_threads_of = 0;
 

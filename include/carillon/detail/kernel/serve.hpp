@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a block of a persistent kernel does: one thread polls, runs the handler and answers, or all
-// of its threads do together. The same code runs on the GPU and on the emulated device.
+// The loops of a persistent kernel's block: one thread polls, runs the handler and answers, or all
+// of its threads do so together. The same code runs on the GPU and on the emulated device.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@
 
 namespace carillon::detail {
 
-// What the first of the threads of a block found to do for all of them.
+// The find of a block's first thread, for all of its threads.
 enum class Found : std::uint32_t {
     work,
-    nothing,  // for a while: they run the handler's idle()
+    nothing,  // no work for a while: they run the handler's idle()
     stop,
 };
 template <class Work>
@@ -31,7 +31,7 @@ template <class Channel, class Handler, class Control>
 CARILLON_HD bool await_room(Channel& channel, Handler& handler, Control& control) {
     if (!channel.replies.was_full()) [[likely]]
         return true;
-    channel.requests.return_held();  // as after many looks in vain: none is made meanwhile
+    channel.requests.return_held();  // like after many failed looks: there are none meanwhile
     do {
         if (control.stop_now()) return false;
         control.idle();
@@ -41,7 +41,7 @@ CARILLON_HD bool await_room(Channel& channel, Handler& handler, Control& control
     return true;
 }
 
-// Replies that leave together, however the handling of the next one ends.
+// Replies that leave together, even if the handling of the next request throws.
 template <class Channel, std::uint32_t most>
 struct ReplyRow {
     using Reply = typename Channel::ReplyMessage;
@@ -63,9 +63,9 @@ struct ReplyRow {
     }
 };
 
-// The requests that are there already, for as long as there are any: they are loaded together, and
-// the replies to them leave together. For handlers that are quick: a reply waits for those of its
-// row. Whether it is time for a look at the stop word.
+// Serves requests that are there already, as long as there are any: they are loaded together, and
+// their replies leave together. It is for quick handlers: a reply waits for those of its row.
+// Returns whether a look at the stop word is due.
 CARILLON_POLICY_CODE
 template <class Channel, class Handler, class Control>
 CARILLON_HD bool serve_rows(Channel& channel, Handler& handler, Control& control) {
@@ -86,7 +86,7 @@ CARILLON_HD bool serve_rows(Channel& channel, Handler& handler, Control& control
     }
 }
 
-// Answers every request with what `handler` makes of it, until told to stop.
+// Answers every request by `handler`, until told to stop.
 CARILLON_POLICY_CODE
 template <class Request, class Reply, class Near, class Far, class Pages, class Handler,
           class Control>
@@ -102,8 +102,8 @@ CARILLON_HD void serve(DeviceChannel<Request, Reply, Near, Far, Pages> channel, 
     constexpr bool in_rows = 1 < detail::row_of<Request, Reply> && data == OutOfLine::none;
     // With room for the reply there is nothing but the handler between a request and its reply.
     while (detail::await_room(channel, handler, control)) {
-        // A request waits for half a poll on average, and whatever is done between two adds to
-        // that: the rest is done here, after many.
+        // A request waits for half a poll on average, which all work between two polls lengthens:
+        // the rest is done here, after many polls.
         std::uint32_t const polls = control.polls_before_rest();
         bool waited = false;
         auto const in_vain = [&] {
@@ -116,7 +116,7 @@ CARILLON_HD void serve(DeviceChannel<Request, Reply, Near, Far, Pages> channel, 
         } else {
             bool due = control.busy();
             if constexpr (in_rows) {
-                // It was there when the last one had been answered: so may others be.
+                // The request was there when the last one had been answered: others may be too.
                 if (!waited && !due && control.was_quick())
                     due = detail::serve_rows(channel, handler, control);
             }
@@ -127,17 +127,16 @@ CARILLON_HD void serve(DeviceChannel<Request, Reply, Near, Far, Pages> channel, 
     control.report_ended();
 }
 
-// Serves by all of `threads` together: the first of them takes work, `handle(work)` is for all, and
-// the first answers with what it returned to that one. `take(work)` returns whether there was any,
-// with room for its answer; all run the handler's idle(), too. Control is for the first thread
-// alone.
+// Serves by all of `threads` together: the first thread takes work, all call `handle(work)`, and
+// the first answers with its result. `take(work)` returns whether there was work, with room for its
+// answer. All run the handler's idle() too. Only the first thread uses control.
 CARILLON_POLICY_CODE
 template <class Work, class Control, SharingGroup Threads, class Handler, class Take, class Handle,
           class Answer>
 CARILLON_HD void serve_by_turns(Control& control, Threads threads, Handler& handler, Take&& take,
                                 Handle&& handle, Answer&& answer) {
     bool const leads = threads.thread_rank() == 0;
-    bool due = false;  // the first one's
+    bool due = false;  // for the first thread
     auto const look_for_work = [&](Work& work) {
         if (due && control.stop_now()) return Found::stop;
         do {
@@ -168,7 +167,7 @@ CARILLON_HD void serve_by_turns(Control& control, Threads threads, Handler& hand
         }
         Work const work = turn.work;
         auto const reply = handle(work);
-        threads.sync();  // all have read the turn, and what they wrote goes before the reply
+        threads.sync();  // all have read the turn, and their writes come before the reply
         if (!leads) continue;
         answer(work, reply);
         due = control.busy();
@@ -176,10 +175,10 @@ CARILLON_HD void serve_by_turns(Control& control, Threads threads, Handler& hand
     if (leads) control.report_ended();
 }
 
-// The same by all of `threads` together, each of which has a handler of its own: the first looks
-// for a request, all run the handler with it, and what it returns to the first is the reply. Where
-// `has_express`, a request of `express` is served before any of `channel`: it waits for the one
-// that is being served and for no other.
+// Serves channels by all of `threads` together, each with its own handler: the first thread looks
+// for a request, all run the handler with it, and the reply is the first one's result. With
+// `has_express` requests of `express` come before those of `channel`: they wait only for the
+// request that is being served.
 CARILLON_POLICY_CODE
 template <class Channel, class Handler, class Control, SharingGroup Threads>
 CARILLON_HD void serve_together(bool has_express, Channel express, Channel channel,
@@ -190,7 +189,7 @@ CARILLON_HD void serve_together(bool has_express, Channel express, Channel chann
         Packed<Request> request;
         std::uint32_t urgent;
     };
-    // A request is left where it is while its reply has no room: express ones go on meanwhile.
+    // A request stays in the ring while its reply has no room: express ones go on meanwhile.
     auto const take_from = [](Channel& from, Work& work) {
         if (!from.replies.was_full()) [[likely]]
             return from.requests.try_take(work.request);

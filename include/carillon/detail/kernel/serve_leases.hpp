@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a block serves clients of other processes: one after the other, each by a channel of its own,
-// as its owner lends it out.
+// How a block serves clients of other processes: one after the other, each by a channel of its own
+// that the owner leases.
 #pragma once
 
 #include <cstdint>
@@ -15,19 +15,19 @@
 
 namespace carillon::detail {
 
-// A block's life while it serves one lease: it ends with the lease, too.
+// A block's control while it serves one lease: it also ends with the lease.
 template <class Control, class Reader>
 class LeaseControl : public Control {
    public:
-    // Rests as if it had never waited: only the block's first thread has, for the lease, and lanes
-    // that sweep together make as many polls before they rest, or never meet again.
+    // Rests as if it had never waited: only the block's first thread has waited for the lease, and
+    // lanes that sweep together must poll equally often before they rest, or they never meet again.
     CARILLON_POLICY_CODE
     CARILLON_HD LeaseControl(Control const& block, Reader const& lease, std::uint64_t number)
         : Control(block), lease_(lease), number_(number) {
         Control::busy();
     }
 
-    CARILLON_HD void report_started() const {}  // the block has
+    CARILLON_HD void report_started() const {}  // the block has done so
     CARILLON_HD void report_ended() const {}
     CARILLON_POLICY_CODE
     CARILLON_HD bool should_stop() { return Control::look_due() && stop_now(); }
@@ -39,16 +39,16 @@ class LeaseControl : public Control {
     std::uint64_t number_;
 };
 
-// What the first of the threads of a block found: a channel to serve, where it is `work`.
+// The find of a block's first thread: a channel to serve, if it is `work`.
 struct LeaseTurn {
     ChannelView channel;
     std::uint64_t number;
     Found found;
 };
 
-// Serves every lease by `serve(channel, control)`, until told to stop; while there is none, calls
-// `rested()` as serve() calls idle(). All of `threads` call it; control and lease are the first
-// one's.
+// Serves every lease by `serve(channel, control)`, until told to stop; without a lease it calls
+// `rested()`, like serve() calls idle(). All of `threads` call it; only the first one uses control
+// and lease.
 CARILLON_POLICY_CODE
 template <class Control, class Reader, SharingGroup Threads, class Serve, class Rested>
 CARILLON_HD void serve_leases(Control control, Reader lease, Threads threads, Serve&& serve,
@@ -87,7 +87,7 @@ CARILLON_HD void serve_leases(Control control, Reader lease, Threads threads, Se
         LeaseTurn const mine = turn;
         threads.sync();  // all have read the turn before the next one
         serve(mine.channel, LeaseControl<Control, Reader>(control, lease, mine.number));
-        threads.sync();  // what all have written comes before the first one's word that it is over
+        threads.sync();  // all writes come before the first thread's report that the lease is over
     }
     if (leads) control.report_ended();
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a warp serves long messages: its lanes share the quads out, and one of them runs the handler.
-// One thread would load a message of 1 KiB in several trips to the L2 cache, and answer in 86
-// writes on the bus.
+// How a warp serves long messages: its lanes share the quads, and one lane runs the handler. One
+// thread would load a message of 1 KiB in several trips to the L2 cache, and answer in 86 writes on
+// the bus.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@
 
 namespace carillon::detail {
 
-// The ends of a channel whose messages the lanes share out.
+// The ends of a channel whose messages the lanes share.
 template <class RequestType, class ReplyType, NearQuadAccess Near = DeviceNear,
           QuadAccess Far = DeviceFar, VotingGroup LanesType = WarpLanes, class Pages = NearPages>
 struct LongChannel {
@@ -41,7 +41,7 @@ struct LongChannel {
     }
 };
 
-// The bytes of a message, in whole quads: what the lanes of a warp hand to each other.
+// The bytes of a message, in whole quads: the lanes of a warp exchange them.
 template <class T>
 struct SharedMessage {
     alignas(16) alignas(T) unsigned char bytes[quads_of<T> * payload_bytes_per_quad];
@@ -63,7 +63,7 @@ struct SharedMessage {
     [[nodiscard]] CARILLON_HD T const& message() const {
         return *reinterpret_cast<T const*>(bytes);
     }
-    // Where this is compiled for the CPU, as pack() does: all that is no part of a value is zero.
+    // Compiled for the CPU, zeroes all bytes that are no part of a value, like pack().
     CARILLON_HD void clear_padding() {
 #if !defined(__CUDA_ARCH__)
         if constexpr (clears_padding<T>) {
@@ -81,8 +81,8 @@ struct SharedMessages {
     SharedMessage<Reply> reply;
 };
 
-// Answers every request with what `handler` makes of it, until told to stop. Every lane calls it;
-// `shared` is what all of them see. Handler and control are the first one's.
+// Answers every request by `handler`, until told to stop. Every lane calls it and sees `shared`.
+// Only the first lane uses handler and control.
 CARILLON_POLICY_CODE
 template <class Channel, class Handler, class Control>
 CARILLON_HD void serve_long(

@@ -24,7 +24,7 @@ namespace carillon::detail {
 
 template <class Handler, class Request, class Reply>
 struct SharedPoolBody {
-    ChannelTable blocks;  // for each one a channel, of which it uses the control and status lines
+    ChannelTable blocks;  // one channel for each block, which uses its control and status lines
     LeaseTable leases;
     unsigned places;  // of the leases
     Handlers<Handler> handlers;
@@ -38,7 +38,7 @@ struct SharedPoolBody {
         using Taken = typename Places::Taken;
         using Threads = std::conditional_t<threads_of<Handler>() == 1, OneThread, BlockThreads>;
         Threads const threads;
-        // The first thread's alone. On a GPU it would take local memory of every thread there is.
+        // Only for the first thread. A local object would take memory of every GPU thread.
         Places* const clients = &block::shared<block::Room<Places>, SharedPoolBody>().object();
         if (is_leader(threads)) {
             ::new (clients) Places(leases, places, block, DeviceNear(), reply_far<Handler>(many));
@@ -56,7 +56,7 @@ struct SharedPoolBody {
         serve_by_turns<Taken>(control, threads, own, take, handle, answer);
     }
 };
-// One thread's loads of a long message would take more registers than many threads leave each.
+// A thread's loads of a long message would exceed the registers that many threads leave each.
 template <class Handler, class Request, class Reply>
 inline constexpr unsigned most_threads_of<SharedPoolBody<Handler, Request, Reply>> =
     threads_of<Handler>() == 1 ? 0 : threads_of<Handler>();

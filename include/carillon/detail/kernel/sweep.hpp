@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a warp serves: it looks at everything that it watches, again and again.
+// How a warp serves: it sweeps over everything that it watches, again and again.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace carillon::detail {
 
-// Sweeps by `look()`, which tells whether it served anyone, until told to stop; calls `rested()`
+// Sweeps by `look()`, which returns whether it served anyone, until told to stop; calls `rested()`
 // when a lane has found nothing for many sweeps in a row.
 CARILLON_POLICY_CODE
 template <class Control, VotingGroup Lanes, class Look, class Rested>
@@ -18,12 +18,12 @@ CARILLON_HD void sweep_until_stopped(Control& control, Lanes const& lanes, Look&
     bool const leads = lanes.thread_rank() == 0;
     if (leads) control.report_started();
     do {
-        // As in serve(): nothing but sweeps, until what one has served took long.
+        // Like in serve(), there are only sweeps until a request took long.
         control.looked();
         std::uint32_t const sweeps = control.polls_before_rest();
         bool served = false;
         bool due = false;
-        // The vote brings the lanes together: apart, they would load their doorbells apart.
+        // The vote brings the lanes together; otherwise they would load their doorbells separately.
         for (std::uint32_t sweep = 0; sweep < sweeps && !lanes.any(due); ++sweep) {
             if (look()) {
                 served = true;
@@ -32,7 +32,7 @@ CARILLON_HD void sweep_until_stopped(Control& control, Lanes const& lanes, Look&
             control.spin();
         }
         if (!served) rested();
-        // Who may sleep decides it together: a warp is as slow as its slowest lane.
+        // Lanes that may sleep decide together: a warp is as slow as its slowest lane.
         if (control.may_rest()) served = lanes.any(served);
         if (served) {
             control.busy();

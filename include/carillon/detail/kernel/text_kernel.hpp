@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of a handler that a program gives as text: what NVRTC compiles around it, and what
-// the host gives to them. The bodies are those of PersistentKernel.
+// The kernels of a handler that a program gives as text: NVRTC compiles this around it, and the
+// host passes a TextKernel. The bodies are those of PersistentKernel.
 #pragma once
 
 #include <cstddef>
@@ -18,16 +18,16 @@
 
 namespace carillon::detail {
 
-// Their one parameter, whatever the handler is.
+// Their one parameter, for any handler.
 struct TextKernel {
     ChannelTable blocks;
-    LeaseTable leases;  // of kernels whose clients are other processes
+    LeaseTable leases;  // for kernels whose clients are other processes
     BlockLimits limits;
     bool oversubscribed;
     bool many;  // reply_far()
 };
 
-// What is declared of a handler's messages, beside what they are: the compiler says both.
+// Compares the declared sizes of a handler's messages with the real ones; the compiler prints both.
 template <std::size_t bytes, std::size_t declared>
 struct BytesOfRequest {
     static_assert(bytes == declared,
@@ -80,9 +80,9 @@ struct TextBodies {
 
 }  // namespace carillon::detail
 
-// The kernels of `Handler`, each in the two forms that most_threads_of may ask for; of a pair one
-// has nothing in it. How many threads run it and which form it is are said by the sizes of two
-// variables, which the driver tells without a look at the device's memory.
+// The kernels of `Handler`, each in the two forms that most_threads_of may ask for; one of each
+// pair is empty. The sizes of two variables tell the number of threads and the form: the driver
+// knows them without reading device memory.
 #define CARILLON_TEXT_KERNELS(Handler, request_bytes, reply_bytes, kernel_bytes)                \
     namespace carillon::detail {                                                                \
     using TextHandler = TextBodies<Handler, request_bytes, reply_bytes>;                        \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A block that watches many channels by their doorbells: a warp, whose lanes share them out.
+// A block that watches many channels by their doorbells: a warp, whose lanes share the channels.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@
 
 namespace carillon::detail {
 
-// One request of `channel`, whose doorbell is heard as `rung`; whether there was one. The doorbell
-// is ahead of what was taken, so there is a line or there will be. It is left where it is while
-// there is no room for its reply: nobody is to wait for one channel's host.
+// Serves one request of `channel`, whose doorbell is heard as `rung`; returns whether there was
+// one. The doorbell is ahead of the taken requests, so there is a line or there will be. A request
+// stays in the ring while its reply has no room: no other channel waits for this one's host.
 CARILLON_POLICY_CODE
 template <class Channel, class Handler>
 CARILLON_HD bool serve_heard(Channel& channel, Sequence rung, Handler& handler) {
-    // Doorbell and line arrive in any order, but hardly apart: a line that is late is looked at a
-    // few times before the other channels have their turn.
+    // Doorbell and line arrive in any order, but hardly apart: a late line is looked at a few times
+    // before it is the other channels' turn.
     constexpr unsigned looks_at_line = 4;
     if (rung < channel.requests.next() || channel.replies.was_full()) return false;
     using Request = typename Channel::RequestMessage;
@@ -37,7 +37,7 @@ CARILLON_HD bool serve_heard(Channel& channel, Sequence rung, Handler& handler) 
     return false;
 }
 
-// A channel that a lane has to itself; or none, which is never heard of.
+// A channel that a lane has to itself; or none, whose doorbell is never heard.
 template <class Channel>
 class Watched {
    public:
@@ -45,7 +45,7 @@ class Watched {
         : channel_(channels[index < count ? index : 0]),
           due_(index < count ? channel_.requests.next() : ~Sequence{0}) {}
 
-    // Whether there is anything to do for it, now that its doorbell is heard as `rung`.
+    // Whether it has work, now that its doorbell is heard as `rung`.
     [[nodiscard]] CARILLON_HD bool concerned(Sequence rung) const { return rung >= due_; }
 
     CARILLON_POLICY_CODE
@@ -56,24 +56,23 @@ class Watched {
         return true;
     }
 
-    // Nothing has come for a while.
+    // Call it when no request has come for a while.
     CARILLON_POLICY_CODE
     CARILLON_HD void rest() { channel_.requests.return_held(); }
 
    private:
     Channel channel_;
-    Sequence due_;  // the request that comes next
+    Sequence due_;  // the next request
 };
 
-// Serves `count` channels, whose hosts ring: `doorbells` is a word for each, at a multiple of 16
-// bytes, and on a GPU room for doorbells_per_block of them. Every lane of a warp calls it, with the
-// same channels in memory that all lanes see, and serves some of them; only lane 0 has to do with
-// `control`.
+// Serves `count` channels, whose hosts ring: `doorbells` has a word for each, at a multiple of 16
+// bytes, and on a GPU room for doorbells_per_block words. Every lane of a warp calls it, with the
+// same channels in memory that all lanes see, and serves some of them; only lane 0 uses `control`.
 //
-// A sweep looks at all doorbells and serves at most one request of every channel: each that was
-// there when the sweep looked at its doorbell, if its reply has room. So a request that a sweep
-// finds waits for at most one of every other channel, count - 1; before that it may have missed the
-// sweep that was under way when it came, which is as many again.
+// A sweep looks at all doorbells and serves at most one request of every channel, if it was there
+// when the sweep looked at the doorbell and its reply has room. So a request that a sweep finds
+// waits for at most count - 1 others; before that it may have missed the current sweep, which adds
+// as many.
 CARILLON_POLICY_CODE
 template <class Channel, class Handler, class Control, class Near = DeviceNear,
           VotingGroup Lanes = WarpLanes>
@@ -81,8 +80,8 @@ CARILLON_HD void serve_watch(Channel* channels, unsigned count, std::uint64_t co
                              Handler& handler, Control control, Near near = Near(),
                              Lanes lanes = Lanes()) {
     if constexpr (2 * Lanes::most >= doorbells_per_block) {
-        // A lane has two channels at most: what it knows of them stays in registers. Nearly every
-        // sweep finds nothing, and how long that takes is a part of every round trip: one branch.
+        // A lane has at most two channels, whose state stays in registers. Nearly every sweep finds
+        // nothing, and its time is a part of every round trip: so it has one branch.
         unsigned const index = 2 * lanes.thread_rank();
         Watched<Channel> first(channels, index, count);
         Watched<Channel> second(channels, index + 1, count);

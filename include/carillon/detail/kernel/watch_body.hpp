@@ -38,7 +38,7 @@ struct WatchBody {
             ::new (watched + i) Channel(view.requests, view.replies);
         }
         block::sync({"carillon/detail/kernel/watch_body.hpp", __LINE__});
-        // One after the other: each measures how long it takes.
+        // One after the other: each measures times.
         if (block::thread_rank() == 0) {
             for (unsigned i = 0; i < channels_per_block; ++i) watched[i].requests.choose_pages();
         }
@@ -52,15 +52,15 @@ struct WatchBody {
     }
 
    private:
-    // Those of the block's two pages for doorbells that are nearer to it. The host reads in the
-    // status line which, once it sees there that the block has started.
+    // The nearer of the block's two doorbell pages. The host reads it in the status line once it
+    // sees there that the block has started.
     CARILLON_HD std::uint64_t const* nearest_doorbells(unsigned block, StatusLine* status,
                                                        DeviceClock const& clock) const {
         WarpLanes const lanes;
         std::uint64_t page = 0;
         if (lanes.thread_rank() == 0) {
             std::uint64_t* const doorbells = channels.doorbells(block, 0);
-            constexpr Sequence never = ~Sequence{0};  // the number of no request
+            constexpr Sequence never = ~Sequence{0};  // no request's number
             page = nearest_page(DeviceNear(), clock, doorbells, ChannelTable::page, 2, never);
             FlagWriter<std::uint64_t, DeviceFar>(&status->doorbell_page).set(page);
         }
