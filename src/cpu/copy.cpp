@@ -16,11 +16,11 @@ namespace {
 
 constexpr std::size_t line = sizeof(detail::Line);
 
-// How far `where` is into its line.
+// The offset of `where` in its line.
 std::size_t into_line(void const* where) { return reinterpret_cast<std::uintptr_t>(where) % line; }
 
-// Bytes that lie within one line, from the first to the last, in the largest aligned pieces: they
-// meet in one write-combining buffer.
+// Stores bytes of one line, from the first to the last, in the largest aligned pieces: they meet in
+// one write-combining buffer.
 void copy_within_line(std::byte* to, std::byte const* from, std::size_t size) {
     constexpr std::size_t largest = 16;
     while (size != 0) {
@@ -55,7 +55,7 @@ void copy_lines(StoreKind kind, std::byte* to, std::byte const* from, std::size_
         kind, [&](detail::CopiesLines auto form) { form.copy_lines(to, from, lines); });
 }
 
-// One whole line, from wherever it lies to ordinary memory. The four loads follow each other at
+// Loads one whole line from any memory to ordinary memory. The four loads follow each other at
 // once: the first brings the line across the bus, the others find it in the CPU's buffer.
 __attribute__((target("sse4.1"))) void load_line(std::byte* to, std::byte const* from) {
     auto* const in = reinterpret_cast<__m128i*>(const_cast<std::byte*>(from));
@@ -70,7 +70,7 @@ __attribute__((target("sse4.1"))) void load_line(std::byte* to, std::byte const*
     _mm_storeu_si128(out + 3, fourth);
 }
 
-// `size` bytes of the line that `from` points into.
+// Loads `size` bytes of the line that `from` points into.
 void load_part(std::byte* to, std::byte const* from, std::size_t size) {
     alignas(line) std::byte whole[line];
     std::size_t const skipped = into_line(from);
@@ -88,7 +88,7 @@ void stream_load(void* where, void const* there, std::size_t size) noexcept {
     if (size == 0) return;
     auto* to = static_cast<std::byte*>(where);
     auto const* from = static_cast<std::byte const*>(there);
-    // A streaming load may be answered from a buffer that was filled before others wrote, and must
+    // A buffer that was filled before others wrote may serve a streaming load, and the load must
     // not overtake this thread's own streaming stores.
     _mm_mfence();
     if (into_line(from) != 0) {

@@ -10,7 +10,7 @@ namespace carillon {
 
 namespace {
 
-// Of the calling thread; empty where it cannot be told.
+// The cores of the calling thread; empty if unknown.
 cpu_set_t own_cores() {
     cpu_set_t set;
     CPU_ZERO(&set);

@@ -11,7 +11,7 @@
 namespace carillon {
 namespace {
 
-// Longer than any CPU keeps a store in its store buffer: for a system without membarrier(2).
+// Longer than any CPU keeps a store in its buffer: for a system without membarrier(2).
 constexpr std::chrono::milliseconds longest_buffered{20};
 
 bool membarrier(int command) { return ::syscall(SYS_membarrier, command, 0, 0) == 0; }
@@ -20,7 +20,7 @@ bool membarrier(int command) { return ::syscall(SYS_membarrier, command, 0, 0) =
 
 void detail::cpu::ProcessFence::heavy() noexcept {
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    // A process that is registered already registers at no cost.
+    // Registering again costs nothing.
     if (membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) &&
         membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED))
         return;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of the ways in which a line is stored: a type each, in the order of StoreKind. To add
-// one: name it there, write a file like these, and name its type here. Types are internal to a
-// source file, so that the compiler sees all callers of their functions.
+// The table of the ways to store a line: one type each, in the order of StoreKind. To add one, name
+// it there, write a file like these, and name its type here. Types are internal to a source file,
+// so that the compiler sees all callers of their functions.
 //
 // Such a type has
 // - traits: what is known of it;

@@ -11,9 +11,8 @@ namespace {
 
 // C0.1, the lighter of the two sleeps: it saves less and wakes sooner.
 constexpr unsigned light_sleep = 1;
-// In ticks of the time stamp counter, 2 to 4 a nanosecond. A timed pause does not see the write
-// that it waits for, so it is short. A monitored wait does; its bound is for a write that is
-// missed.
+// In ticks of the time stamp counter, 2 to 4 for each nanosecond. A timed pause does not see the
+// awaited write, so it is short. A monitored wait does; its bound is for a write that was missed.
 constexpr std::uint64_t pause_ticks = 512;
 constexpr std::uint64_t wait_ticks = 8192;
 

@@ -21,7 +21,7 @@ char const detail::layout_of_library = 0;
 
 namespace {
 
-// A timeout below 0 is over at once.
+// A negative timeout is over at once.
 std::chrono::nanoseconds waited(std::chrono::nanoseconds timeout) {
     return std::max(timeout, std::chrono::nanoseconds(0));
 }
@@ -118,7 +118,7 @@ DeviceFaultError::DeviceFaultError(std::string_view call, int code, std::string_
 
 namespace {
 
-// Which limit it is that was reached.
+// The limit that was reached.
 std::string_view limit_of(int error_number) {
     switch (error_number) {
         case EMFILE:
@@ -132,7 +132,7 @@ std::string_view limit_of(int error_number) {
             return {};
     }
 }
-// As <errno.h> has it.
+// The name in <errno.h>.
 std::string name_of(int error_number) {
     char const* const name = ::strerrorname_np(error_number);
     return name != nullptr ? name : "an unknown errno";
@@ -151,7 +151,7 @@ SystemError::SystemError(std::string_view call, int error_number, std::string_vi
 namespace detail {
 namespace {
 
-// Throws the error that is being handled on, with a change.
+// Changes the current error and rethrows it.
 template <class Change>
 [[noreturn]] void throw_changed(Change const& change) {
     try {

@@ -14,16 +14,16 @@
 namespace carillon::detail {
 namespace {
 
-// Calls under way, beside the objects, whose layout does not depend on it: a word for each, of the
-// object's address and its thread's number, in one of a few entries that the address says. All
-// accesses are relaxed: they find mistakes and protect nothing, and of two threads that want an
-// entry the exchange alone decides.
+// The calls in progress. They are not in the objects, whose layout must not depend on the checks:
+// each has a word with the object's address and its thread's number, in one of a few entries that
+// the address selects. All accesses are relaxed: they find mistakes and protect nothing, and if two
+// threads want an entry the exchange alone decides.
 constexpr std::size_t words = 4096;
 constexpr std::size_t probes = 16;
-constexpr unsigned thread_bits = 22;  // Linux numbers no more threads than 2^22
+constexpr unsigned thread_bits = 22;  // Linux numbers at most 2^22 threads
 std::array<std::atomic<std::uint64_t>, words> under_way{};
 
-// Of the address the lowest bits, which are 0, and the highest few are left out.
+// Leaves out the lowest bits of the address, which are 0, and the highest few.
 std::uint64_t end_bits(void const* end) {
     return reinterpret_cast<std::uintptr_t>(end) >> 3 << thread_bits;
 }
@@ -42,7 +42,7 @@ bool same_end(std::uint64_t one, std::uint64_t other) {
     return one != 0 && one >> thread_bits == other >> thread_bits;
 }
 
-// Throws if a thread is in a call of the end already.
+// Throws if a thread is already in a call of the end.
 void require_no_call(std::uint64_t seen, std::uint64_t mine) {
     if (!same_end(seen, mine)) return;
     constexpr std::uint64_t thread = (std::uint64_t{1} << thread_bits) - 1;

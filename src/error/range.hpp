@@ -9,8 +9,7 @@
 
 namespace carillon::detail {
 
-// Throws UsageError unless [offset, offset + size) lies within `limit`
-// bytes.
+// Throws UsageError unless [offset, offset + size) lies within `limit` bytes.
 void require_range(std::size_t offset, std::size_t size, std::size_t limit);
 
 [[noreturn]] void throw_null_bytes(std::size_t size);

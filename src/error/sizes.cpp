@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t most_addressable = PTRDIFF_MAX;
 constexpr std::uint64_t most_reply_slots = 1U << 24;
-constexpr std::uint64_t most_threads = 1U << 22;  // that Linux gives numbers to
+constexpr std::uint64_t most_threads = 1U << 22;  // the most that Linux numbers
 
 }  // namespace
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sizes that come of numbers which a caller chose: none wraps, and what cannot be is not tried.
-// Products need no check where both factors have 32 bits at most.
+// Checks of sizes that depend on a caller's numbers: none wraps, and impossible ones are refused.
+// Products need no check if both factors have at most 32 bits.
 #pragma once
 
 #include <cstddef>
@@ -10,18 +10,18 @@
 
 namespace carillon::detail {
 
-// Throws OutOfMemoryError for more than a program can address:
-// what else can be, can be rounded up to whole pages too.
+// Throws OutOfMemoryError for more than a program can address; any smaller size can be rounded up
+// to whole pages.
 void require_addressable(std::size_t size);
-// The same for the sum.
+// The checked sum.
 [[nodiscard]] std::size_t sum_of_sizes(std::size_t size, std::size_t more);
 // Throws OutOfMemoryError for more than this machine has.
 void require_machine_memory(std::size_t size);
-// Throws UsageError unless there are slots for replies, and 2^24 at most.
+// Throws UsageError unless the reply slots are 1 to 2^24.
 void require_reply_slots(std::uint64_t slots);
-// The same for threads that send, at most as many as a machine can have.
+// Throws UsageError unless the senders are at least 1, and no more threads than a machine can have.
 void require_senders(std::uint64_t senders);
-// The same for a ring of so many slots, each stripe of which has so many.
+// Throws UsageError unless a ring of `capacity` slots can have stripes of `stripe` slots.
 void require_stripe(std::uint32_t stripe, std::uint32_t capacity);
 
 CARILLON_WITH_CALL(require_addressable)

@@ -22,7 +22,7 @@ constexpr std::chrono::seconds longest_before_abort{1};
 
 std::atomic<bool> guard_exists{false};
 std::atomic<GuardReporter*> guard_reporter{nullptr};
-std::atomic<unsigned> guard_calls{0};  // under way in guard_saw
+std::atomic<unsigned> guard_calls{0};  // calls in progress in guard_saw
 thread_local bool guard_inside = false;
 
 void guard_saw(WatchedCall const& call) {
@@ -44,7 +44,7 @@ void print_and_abort(GuardReport const& report) {
 
 }  // namespace
 
-// Members are undone in the reverse order: no call is seen, none is under way, another may come.
+// Members go in reverse order: no call is seen, none is in progress, another guard may come.
 struct GuardState {
     struct Only {
         Only() {
@@ -71,7 +71,7 @@ struct GuardState {
 
     explicit GuardState(Guard::Handler handler)
         : reporter(live_kernels(), std::move(handler)), reported(reporter) {
-        (void)stack_of_caller();  // the first one loads a library, which is better done here
+        (void)stack_of_caller();  // the first call loads a library: do that here
         watch = watch_cuda_calls(guard_saw);
     }
 
@@ -97,7 +97,7 @@ void GuardReporter::saw(WatchedCall const& call) noexcept {
         if (call.kernel != nullptr) report.kernel = demangled(call.kernel);
         report.stack = stack_of_caller();
         handler_(report);
-    } catch (...) {  // nothing may be thrown through CUDA
+    } catch (...) {  // no exception may pass through CUDA
     }
 }
 

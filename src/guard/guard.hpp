@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Guard is made of, apart from how calls are seen: cuda/cupti_watch.cpp does that.
+// The parts of Guard, except how calls are seen: cuda/cupti_watch.cpp does that.
 #pragma once
 
 #include <atomic>
@@ -13,14 +13,14 @@
 
 namespace carillon::detail {
 
-// A call of the driver that is about to be made.
+// A call of the driver, before it is made.
 struct WatchedCall {
     char const* name = nullptr;
-    char const* runtime = nullptr;  // the runtime's call that it serves, if it does
-    void* context = nullptr;        // that it concerns; nullptr: not known
-    char const* kernel = nullptr;   // what it launches, mangled
-    bool null_argument = false;     // its first argument
-    bool loaded = true;             // the kernel is loaded, or that is not known
+    char const* runtime = nullptr;  // the runtime's call that made it, if there is one
+    void* context = nullptr;        // the context that it concerns; nullptr: unknown
+    char const* kernel = nullptr;   // the launched kernel's mangled name
+    bool null_argument = false;     // whether its first argument is null
+    bool loaded = true;             // whether the kernel is loaded, or that is unknown
 };
 
 // Decides whether a call is reported, and reports it.
@@ -38,10 +38,10 @@ class GuardReporter {
     std::atomic<std::uint64_t> reports_{0};
 };
 
-// What goes to stderr.
+// The text for stderr.
 [[nodiscard]] std::string guard_text(GuardReport const& report);
 
-// Sees calls until it is destroyed; some may still be under way then.
+// Sees calls until it is destroyed; some may still be in progress then.
 class CallWatch {
    public:
     CallWatch() = default;
@@ -49,14 +49,14 @@ class CallWatch {
     CallWatch(CallWatch const&) = delete;
     CallWatch& operator=(CallWatch const&) = delete;
 };
-// `seen` gets the calls that have a rule, while a kernel lives. Throws as Guard does.
+// `seen` gets the calls that have a rule, while a kernel lives. Throws what Guard throws.
 [[nodiscard]] std::unique_ptr<CallWatch> watch_cuda_calls(void (*seen)(WatchedCall const&));
 
 enum class GuardAction : std::uint8_t { none, report, abort };
-// Of a value of CARILLON_GUARD, or nullptr. Throws UsageError.
+// Parses a value of CARILLON_GUARD, or nullptr. Throws UsageError.
 [[nodiscard]] GuardAction guard_action(char const* value);
-// Does what CARILLON_GUARD says, once; what keeps a guard from being started goes to stderr. Throws
-// UsageError for another value.
+// Starts the guard that CARILLON_GUARD asks for, once; reasons why it cannot start go to stderr.
+// Throws UsageError for another value.
 void start_guard_from_environment();
 
 }  // namespace carillon::detail

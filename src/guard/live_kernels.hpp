@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// In which CUDA contexts kernels live, for calls that would wait for them.
+// The CUDA contexts in which kernels live, for calls that would wait for them.
 #pragma once
 
 #include <array>
@@ -14,16 +14,16 @@ class LiveKernels {
     void started(void* context) noexcept;
     void ended(void* context) noexcept;
     [[nodiscard]] bool any() const noexcept { return count_.load() != 0; }
-    // A context of nullptr is one that is not known, and may be any.
+    // A context of nullptr is unknown, and may be any.
     [[nodiscard]] bool in(void const* context) const noexcept;
 
    private:
     std::array<std::atomic<void*>, 64> contexts_{};
-    std::atomic<unsigned> others_{0};  // for which there was no room: they may be in any
+    std::atomic<unsigned> others_{0};  // kernels without an entry: they may be in any context
     std::atomic<unsigned> count_{0};
 };
 
-// Those of this process.
+// The live kernels of this process.
 [[nodiscard]] LiveKernels& live_kernels() noexcept;
 
 }  // namespace carillon::detail

@@ -49,7 +49,7 @@ constexpr std::array guard_rules{
 }  // namespace
 
 std::string_view without_version(std::string_view call) noexcept {
-    // The runtime's names have _ptsz ahead of the version, the driver's behind it.
+    // The runtime's names have _ptsz before the version, the driver's behind it.
     for (;;) {
         std::string_view const name = call.substr(0, call.find_last_not_of("0123456789") + 1);
         if (name.ends_with("_v") && name.size() < call.size()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which CUDA calls block behind a kernel.
+// The CUDA calls that block behind a kernel.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@ enum class GuardWhen : std::uint8_t {
 };
 
 struct GuardRule {
-    std::string_view call;  // the driver's, without its version
+    std::string_view call;  // the driver's name, without its version
     GuardWhen when;
-    // Which context it concerns: the one that its first argument names, or the current one.
+    // The context that it concerns: the one that its first argument names, or the current one.
     bool names_context;
-    bool of_device;  // its context is not known: it names a device
+    bool of_device;  // its context is unknown: it names a device
     std::string_view why;
 };
 

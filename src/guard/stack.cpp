@@ -22,14 +22,14 @@ struct StackFrame {
 };
 
 StackFrame describe_frame(void* address) {
-    // A return address may be the next function's first.
+    // A return address may be the first of the next function.
     auto const call = reinterpret_cast<std::uintptr_t>(address) - 1;
     Dl_info info{};
     if (::dladdr(reinterpret_cast<void*>(call), &info) == 0 || info.dli_fname == nullptr) {
         return {{}, fmt::format("{:#x}", call)};
     }
     std::string_view const path = info.dli_fname;
-    std::string object(path.substr(path.rfind('/') + 1));  // the whole path where there is no /
+    std::string object(path.substr(path.rfind('/') + 1));  // the whole path if there is no /
     auto const base = reinterpret_cast<std::uintptr_t>(info.dli_fbase);
     std::string text = fmt::format("{}+{:#x}", object, call - base);
     if (info.dli_sname != nullptr) {
@@ -61,8 +61,8 @@ std::string demangled(char const* name) {
     for (int i = 1; i < depth; ++i) {  // 0 is this function
         frames.push_back(describe_frame(addresses.at(static_cast<std::size_t>(i))));
     }
-    // The innermost are ours and CUDA's, down to the call that was made; where CUDA cannot be
-    // unwound, nothing is left out.
+    // Skips the innermost frames, ours and CUDA's, up to the program's call. If CUDA cannot be
+    // unwound, all frames stay.
     auto first = frames.begin();
     while (first != frames.end() && !is_of_cuda(*first)) ++first;
     while (first != frames.end() && is_of_cuda(*first)) ++first;

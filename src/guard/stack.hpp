@@ -7,7 +7,7 @@
 
 namespace carillon::detail {
 
-// Calls of this thread, innermost first, from the caller of CUDA where CUDA is on the way.
+// Calls of this thread, innermost first, from the caller of CUDA if CUDA is among them.
 [[nodiscard]] std::vector<std::string> stack_of_caller();
 [[nodiscard]] std::string demangled(char const* name);
 }  // namespace carillon::detail

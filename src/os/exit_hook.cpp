@@ -14,7 +14,7 @@
 namespace carillon::detail {
 namespace {
 
-// Long enough for whoever destroys a hook, and no reason for a process to stay.
+// Long enough for a thread that destroys a hook, and short enough for a process to exit.
 constexpr std::chrono::seconds longest_wait{1};
 
 std::atomic<bool> exits{false};
@@ -31,7 +31,7 @@ void run_exit_hooks() {
     exits = true;
     ExitHooks& hooks = ExitHooks::get();
     std::unique_lock lock(hooks.mutex, std::defer_lock);
-    // Not for ever: a hook may be at a driver's mercy.
+    // With a bound: a hook may hang in a driver.
     auto const take = [&] { return lock.try_lock(); };
     if (!HostWait(HostWait::Style::yield).until(take, longest_wait)) return;
     for (ExitHook* hook : hooks.all) hook->run();
@@ -59,7 +59,7 @@ void ExitHook::run() {
     halt_();
 }
 
-// What was registered last runs first.
+// The function that was registered last runs first.
 void run_exit_hooks_before_drivers() noexcept { (void)std::atexit(run_exit_hooks); }
 
 bool process_exits() noexcept { return exits; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What has to end before the process takes the drivers' memory away.
+// Threads that must end before the process unmaps the drivers' memory.
 #pragma once
 
 #include <atomic>
@@ -7,10 +7,9 @@
 
 namespace carillon::detail {
 
-// For who has a thread that touches memory of a driver: calls `halt` when the process exits in
-// order while this object lives, before the drivers take their mappings away. `halt` ends that
-// thread, within a bound, and does not throw. A child that was forked has none of these threads,
-// and calls nothing.
+// For an object whose thread touches a driver's memory: calls `halt` when the process exits in
+// order while this object lives, before the drivers unmap. `halt` ends that thread, within a bound,
+// and does not throw. A forked child has none of these threads, and calls nothing.
 class ExitHook {
    public:
     explicit ExitHook(std::function<void()> halt);
@@ -19,7 +18,7 @@ class ExitHook {
     ExitHook& operator=(ExitHook const&) = delete;
 
     void run();
-    // A hook that is made after the others were run is not run, and whoever made it goes as ever.
+    // A hook that is made after the others were run is not run; its owner is destroyed as usual.
     [[nodiscard]] bool has_run() const noexcept { return has_run_; }
 
    private:
@@ -27,12 +26,12 @@ class ExitHook {
     std::atomic<bool> has_run_ = false;
 };
 
-// To be called when a driver has been loaded or has opened something: what it registered to be
-// undone at exit is undone after the hooks then.
+// Call it when a driver has been loaded or has opened something: its exit handlers then run after
+// the hooks.
 void run_exit_hooks_before_drivers() noexcept;
 
-// The hooks have been run. What is left of a driver's is left as it is: objects with static storage
-// may be destroyed later than the driver.
+// Whether the hooks have been run. Then a driver's objects are left as they are: objects with
+// static storage may be destroyed later than the driver.
 [[nodiscard]] bool process_exits() noexcept;
 
 }  // namespace carillon::detail

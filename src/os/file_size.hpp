@@ -8,10 +8,10 @@
 
 namespace carillon::detail {
 
-// RLIMIT_FSIZE, which holds for shared memory, too; nothing where there is no limit.
+// RLIMIT_FSIZE, which also holds for shared memory; nothing if there is no limit.
 [[nodiscard]] std::optional<std::size_t> limit_of_file_size() noexcept;
 
-// Throws SystemError, in the name of `call`, where this process may have no file of `size` bytes:
+// Throws SystemError, in the name of `call`, if this process may not have a file of `size` bytes:
 // the system would end the process (SIGXFSZ).
 void require_file_size(std::string_view call, std::size_t size);
 

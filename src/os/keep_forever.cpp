@@ -25,7 +25,7 @@ void keep_forever(std::shared_ptr<void> what) noexcept {
         Kept& kept = PerProcess<Kept>::get();
         std::lock_guard const lock(kept.mutex);
         kept.all.push_back(what);
-    } catch (std::bad_alloc const&) {  // never destroyed either, though no leak checker finds it
+    } catch (std::bad_alloc const&) {  // never destroyed either, but no leak checker finds it
         alignas(std::shared_ptr<void>) std::array<std::byte, sizeof(what)> place;
         new (place.data()) std::shared_ptr<void>(std::move(what));
     }

@@ -6,8 +6,8 @@
 
 namespace carillon::detail {
 
-// For what something that cannot be stopped still uses: it ends with the process. Whoever used it
-// last would otherwise free it, and close its device, while the process is already ending.
+// For objects that something unstoppable still uses: they end with the process. Otherwise their
+// last user would free them, and close their device, while the process is ending.
 void keep_forever(std::shared_ptr<void> what) noexcept;
 
 }  // namespace carillon::detail

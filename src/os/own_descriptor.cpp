@@ -11,12 +11,12 @@
 namespace carillon::detail {
 namespace {
 
-// Those of this process. A fork holds the mutex, so that the child finds the list whole.
+// The descriptors of this process. A fork holds the mutex, so that the child finds the list whole.
 struct Descriptors {
     std::mutex mutex;
     std::vector<int> all;
 
-    // Never destroyed: objects that are go later.
+    // Never destroyed: static objects may go later.
     static Descriptors& get() {
         static auto* const one = new Descriptors;
         static bool const registered =
@@ -42,7 +42,7 @@ OwnDescriptor::OwnDescriptor(std::function<int()> const& make) {
     if (fd_.get() >= 0) Descriptors::get().all.push_back(fd_.get());
 }
 
-// A child has closed what its parent made, and may have another file of the same number.
+// A child has closed its parent's descriptors, and may have another file of the same number.
 OwnDescriptor::~OwnDescriptor() {
     int const fd = fd_.release();
     if (fd < 0 || mark_.inherited()) return;

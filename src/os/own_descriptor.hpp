@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Descriptors that children of this process do not keep: the socket that an owner listens at, its
-// lock, connections.
+// Descriptors that children of this process do not keep: an owner's listening socket and its lock,
+// and connections.
 #pragma once
 
 #include <functional>
@@ -11,8 +11,8 @@
 
 namespace carillon::detail {
 
-// While it lives no thread of this process forks, but waits: for what is made, and then kept from
-// children. Whoever has it makes no OwnDescriptor, and does not wait.
+// While it lives other threads of this process wait before they fork: for a resource that is made
+// and then withheld from children. Its holder makes no OwnDescriptor, and does not wait.
 class ForksLater {
    public:
     ForksLater();
@@ -21,14 +21,14 @@ class ForksLater {
     std::unique_lock<std::mutex> lock_;
 };
 
-// fork() closes the descriptor in the child: a child that lives on would keep the path of its
-// parent in use, and its connections open, when the parent has ended. A child that is made by
-// another call than fork(), and runs no other program, keeps it.
+// A descriptor that fork() closes in the child: a child that lives on would keep its parent's path
+// in use, and its connections open, after the parent has ended. A child that another call than
+// fork() makes, and that runs no other program, keeps it.
 class OwnDescriptor {
    public:
     OwnDescriptor(FileDescriptor fd);  // NOLINT(google-explicit-constructor): of somebody else's
-    // What `make` returns, which is a system call: so no child has it, not even for a moment. None
-    // where that is -1, and errno says why.
+    // Owns the result of `make`, a system call: so no child has it, not even for a moment. None if
+    // that is -1, and errno says why.
     explicit OwnDescriptor(std::function<int()> const& make);
     OwnDescriptor(OwnDescriptor&&) noexcept = default;
     OwnDescriptor& operator=(OwnDescriptor&&) noexcept = default;

@@ -12,7 +12,7 @@
 namespace carillon::detail {
 namespace {
 
-// Relaxed: in a child there is one thread, which sees what it has written before.
+// Relaxed: a child has one thread, which sees its own writes.
 bool const forks_are_counted = ::pthread_atfork(nullptr, nullptr, [] {
                                    forks.count.fetch_add(1, std::memory_order_relaxed);
                                }) == 0;
@@ -22,7 +22,7 @@ std::size_t page_size() noexcept { return static_cast<std::size_t>(::sysconf(_SC
 }  // namespace
 
 void throw_inherited() {
-    (void)forks_are_counted;  // whoever can throw this counts
+    (void)forks_are_counted;  // every caller that can throw this counts
     throw ForkError(
         "this process is a child, forked from the one that made what it uses here, "
         "which goes on using it: open a device of its own, or fork before");
@@ -32,7 +32,7 @@ void keep_from_children(void* where, std::size_t size) noexcept {
     std::size_t const page = page_size();
     std::size_t const whole = size / page * page;
     if (reinterpret_cast<std::uintptr_t>(where) % page != 0 || whole == 0) return;
-    (void)::madvise(where, whole, MADV_DONTFORK);  // without it the calls of the library look
+    (void)::madvise(where, whole, MADV_DONTFORK);  // if it fails, the library's calls still check
 }
 
 void protect_pages(void* where, std::size_t size, bool writable) noexcept {

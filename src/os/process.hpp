@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Objects of which each process has one, forked children too.
+// Objects of which each process has one, also a forked child.
 #pragma once
 
 #include <pthread.h>
@@ -8,8 +8,8 @@
 
 namespace carillon::detail {
 
-// One T for each process, never destroyed. A child that was forked has a new one: the one of its
-// parent may have been half way through a change, or locked, and would stay so.
+// One T for each process, never destroyed. A forked child has a new one: its parent's may have been
+// in the middle of a change, or locked, and would stay so.
 template <class T>
 class PerProcess {
    public:
@@ -37,14 +37,14 @@ class PerProcess {
     }
 };
 
-// Leaves the pages out of what children inherit, so that not even an address that was kept leads a
-// child to them. Whole pages only.
+// Withholds the pages from children, so that not even a kept address leads a child to them. Whole
+// pages only.
 void keep_from_children(void* where, std::size_t size) noexcept;
-// The same of a mapping, to which the rest of its last page belongs.
+// Withholds a mapping from children, including the rest of its last page.
 void keep_mapping_from_children(void* where, std::size_t size) noexcept;
 
-// Lets this process write to pages that it has mapped, or only read them; as they are where they
-// are no whole pages, or the system does not let it. Whole pages only.
+// Lets this process write to its mapped pages, or only read them. Does nothing if they are no whole
+// pages, or the system refuses.
 void protect_pages(void* where, std::size_t size, bool writable) noexcept;
 
 }  // namespace carillon::detail

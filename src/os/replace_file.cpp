@@ -25,7 +25,7 @@ FileDescriptor open_file(Path const& path, int flags) {
     return FileDescriptor(retried([&] { return ::open(path.c_str(), flags | O_CLOEXEC, 0666); }));
 }
 
-// A file beside the one that it is to replace, gone with the object unless it did.
+// A file beside its target; the destructor removes it unless it has replaced the target.
 class Draft {
    public:
     explicit Draft(Path const& target) {
@@ -66,11 +66,11 @@ class Draft {
         throw SystemError(fmt::format("{} {}", what, path.string()), error);
     }
 
-    // The name is on the disk, too.
+    // Puts the name on the disk, too.
     void sync_folder(Path const& folder) const {
         FileDescriptor const opened = open_file(folder, O_RDONLY | O_DIRECTORY);
         if (opened.get() < 0) fail("open", folder);
-        // A file system may not be able to do that: EINVAL.
+        // EINVAL: a file system may not support it.
         if (retried([&] { return ::fsync(opened.get()); }) != 0 && errno != EINVAL) {
             fail("fsync", folder);
         }

@@ -7,10 +7,9 @@
 
 namespace carillon::detail {
 
-// Puts a file with this text in place of what has the name `path`, its permissions as the umask
-// says. Whoever reads meanwhile, or after a crash, finds the old file or the new one, whole; a
-// symbolic link is replaced and not followed. Throws SystemError, and leaves nothing else behind
-// then.
+// Replaces the file `path` by one with this text, with the umask's permissions. A reader meanwhile,
+// or after a crash, finds the old or the new file, whole; a symbolic link is replaced and not
+// followed. Throws SystemError, and then leaves nothing else behind.
 void replace_file(std::filesystem::path const& path, std::string_view text);
 
 }  // namespace carillon::detail

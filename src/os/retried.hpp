@@ -6,7 +6,7 @@
 
 namespace carillon::detail {
 
-// Of a call that returns -1 for an error, which a signal may interrupt.
+// For a call that returns -1 for an error, and that a signal may interrupt.
 template <class Call>
 auto retried(Call&& call) {
     auto result = call();

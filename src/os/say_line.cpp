@@ -32,9 +32,9 @@ constexpr std::size_t most_queued = 256;
 constexpr std::chrono::milliseconds longest_at_exit{200};
 
 std::atomic<bool> is_at_exit{false};
-std::atomic<std::uint64_t> lines_lost{0};  // that no line has told of yet
+std::atomic<std::uint64_t> lines_lost{0};  // not reported by a line yet
 
-// Takes back what a write raises in its thread, where no signal handler of the program's runs
+// Takes back the signals that a write raises in its thread; no signal handler of the program runs
 // meanwhile.
 class NoSignalsOfWrites {
    public:
@@ -57,7 +57,7 @@ class NoSignalsOfWrites {
     sigset_t before_{};
 };
 
-// As write(2), which does not wait if it need not: who else writes to a pipe or a socket may have
+// Like write(2), but does not wait unless it `waits`: another writer to a pipe or a socket may have
 // taken the room that poll() saw.
 ssize_t write_some(std::string_view text, bool waits) noexcept {
     struct ::stat file {};
@@ -72,13 +72,13 @@ ssize_t write_some(std::string_view text, bool waits) noexcept {
 
 enum class Taken : std::uint8_t { all, some, none };
 
-// Leaves the rest in `text`. Some: there is no room for more now, which is waited for if it
-// `waits`. None: stderr does not take it.
+// Leaves the rest in `text`. Some: there is no more room now, for which it waits if it `waits`.
+// None: stderr does not take it.
 Taken write_line(std::string& text, bool waits) noexcept {
     while (!text.empty()) {
         ::pollfd room{STDERR_FILENO, POLLOUT, 0};
         if (retried([&] { return ::poll(&room, 1, waits ? -1 : 0); }) != 1) return Taken::some;
-        // A pipe has room for as much as that, or none.
+        // A pipe has room for this much, or none.
         auto const n = write_some(std::string_view(text).substr(0, PIPE_BUF), waits);
         if (n < 0 && errno != EAGAIN) return Taken::none;
         if (n < 0 && !waits) return Taken::some;
@@ -87,14 +87,14 @@ Taken write_line(std::string& text, bool waits) noexcept {
     return Taken::all;
 }
 
-// The thread does not end, so its code has to stay where it is, too.
+// The thread does not end, so its code must stay loaded.
 void keep_this_library() noexcept {
     ::Dl_info info{};
     if (::dladdr(reinterpret_cast<void const*>(&write_line), &info) == 0) return;
     (void)::dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
-// The queue and its thread. Whoever says a line writes it, too, while that takes no waiting.
+// The queue and its thread. The caller of say() also writes, as long as that does not wait.
 class LineWriter {
    public:
     void say(std::unique_ptr<std::string> line) noexcept {
@@ -117,7 +117,7 @@ class LineWriter {
     }
 
    private:
-    // Where the system gives no thread, the next line tries again.
+    // If the system has no thread to give, the next line tries again.
     void start() noexcept {
         if (started_.exchange(true)) return;
         try {
@@ -138,7 +138,7 @@ class LineWriter {
             queued_.wait(seen);
         }
     }
-    // False: something is left.
+    // Returns false if something is left.
     bool write_now() noexcept {
         std::unique_lock const lock(writing_, std::try_to_lock);
         if (!lock.owns_lock()) return false;
@@ -166,7 +166,7 @@ class LineWriter {
                                          "not take them\n",
                                          told_));
             lines_lost -= told_;
-        } catch (...) {  // no memory: the next one tells of them
+        } catch (...) {  // no memory: the next line reports them
             told_ = 0;
         }
         return true;
@@ -176,9 +176,9 @@ class LineWriter {
     std::atomic<std::uint32_t> queued_{0};
     std::atomic<std::uint32_t> done_{0};
     std::atomic<bool> started_{false};
-    std::mutex writing_;                 // of what follows, and whoever writes
-    std::unique_ptr<std::string> next_;  // what is left of it
-    std::uint64_t told_ = 0;             // lost lines that it tells of
+    std::mutex writing_;                 // for the following members, and for writing
+    std::unique_ptr<std::string> next_;  // the rest of the line being written
+    std::uint64_t told_ = 0;             // lost lines that it reports
 };
 
 LineWriter& writer() { return PerProcess<LineWriter>::get(); }

@@ -33,7 +33,7 @@ FileDescriptor make_memfd(std::size_t size, int seals) {
     return file;
 }
 
-// A child that had it for a moment would have it for its life.
+// No fork may come in between: a child that had it for a moment would have it for its life.
 void* mapped(int fd, std::size_t size, int access, int more_flags) {
     ForksLater const alone;
     void* const where = ::mmap(nullptr, size, access, MAP_SHARED | more_flags, fd, 0);
@@ -53,7 +53,7 @@ FileDescriptor new_sealable_memory(std::size_t size) { return make_memfd(size, 0
 
 bool seal_against_writing(FileDescriptor const& file) {
     if (::fcntl(file.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SEAL) == 0) return true;
-    // EPERM: whoever could write has sealed it before, or seen to it that nobody can.
+    // EPERM: a process that could write has sealed it before, or made sure that nobody can.
     if (errno == EBUSY || errno == EPERM) return is_sealed_against_writing(file);
     throw SystemError("fcntl(F_ADD_SEALS)", errno);
 }
@@ -71,8 +71,8 @@ void seal_against_new_writers(FileDescriptor const& file) {
 }
 
 void require_shared_memory(FileDescriptor const& file, std::size_t size) {
-    // The seals first: what has them keeps the size that is read afterwards.
-    int const seals = ::fcntl(file.get(), F_GET_SEALS, 0);  // -1 of all but memfds
+    // The seals first: with them the size that is read afterwards stays.
+    int const seals = ::fcntl(file.get(), F_GET_SEALS, 0);  // -1 for anything but a memfd
     if (seals < 0 || (seals & size_seals) != size_seals) {
         throw UsageError("the descriptor is not sealed shared memory");
     }

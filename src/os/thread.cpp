@@ -9,7 +9,7 @@
 namespace carillon::detail {
 namespace {
 
-constexpr std::size_t least_stack = 1 << 20;  // ten times what it takes to open a GPU
+constexpr std::size_t least_stack = 1 << 20;  // ten times the need of opening a GPU
 
 }  // namespace
 

@@ -23,7 +23,7 @@ struct Avx2Stores {
         _mm256_stream_si256(out + 1, join(quad2, quad3));
     }
 
-    // Payload words 0 to 5 to the first half of the line, 6 to 11 to the second.
+    // Payload words 0 to 5 go to the first half of the line, 6 to 11 to the second.
     __attribute__((target("avx2"))) static void store_payloads(Line* to, std::byte const* payload,
                                                                std::size_t count, Tag tag) {
         constexpr int tags = 0x88;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A line in registers: one for each quad, as X86::store_line hands it on.
+// A line in registers: one for each quad, see X86::store_line.
 #pragma once
 
 #include <immintrin.h>
