@@ -21,7 +21,7 @@ CudaContext::CudaContext(CUdevice device, CUcontext context, bool is_primary)
     CudaDriver::get().check(ask_for_id(context, id_), "cuCtxGetId");
 }
 
-// A handle may be another context's by now.
+// The handle may be another context's by now.
 bool CudaContext::destroyed() const noexcept {
     unsigned long long id = 0;
     CUresult const result = ask_for_id(context_, id);

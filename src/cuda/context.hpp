@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA contexts, and how a scope makes one current.
+// CUDA contexts, and a scope that makes one current.
 #pragma once
 
 #include <memory>
@@ -12,11 +12,11 @@ namespace carillon::detail {
 // A CUDA context that the library works in: a device's primary one, or the caller's.
 class CudaContext {
    public:
-    // Retained and never released, as the CUDA runtime does: what a process opens once it opens
-    // again. Each time anew, since a cudaDeviceReset ends it for all.
+    // Retained and never released, like the CUDA runtime does: a process that opens it once opens
+    // it again. Retained anew in each call, since a cudaDeviceReset ends it for all.
     static std::shared_ptr<CudaContext> primary(CUdevice device);
     static std::shared_ptr<CudaContext> current();
-    // `is_primary`: the device's, which the library retains.
+    // `is_primary`: the device's primary context, which the library retains.
     CudaContext(CUdevice device, CUcontext context, bool is_primary = false);
     CudaContext(CudaContext const&) = delete;
     CudaContext& operator=(CudaContext const&) = delete;
@@ -24,9 +24,9 @@ class CudaContext {
     [[nodiscard]] CUdevice device() const { return device_; }
     [[nodiscard]] CUcontext get() const { return context_; }
     [[nodiscard]] bool is_primary() const { return is_primary_; }
-    // No other context of this process has had it or will have it; before CUDA 12 its handle.
+    // A number that no other context of this process ever has; before CUDA 12 the handle.
     [[nodiscard]] unsigned long long id() const { return id_; }
-    // Whether it has been destroyed. The driver must not be called with it then: some calls crash.
+    // Whether it was destroyed. Then the driver must not be called with it: some calls crash.
     [[nodiscard]] bool destroyed() const noexcept;
     [[nodiscard]] int attribute(CUdevice_attribute attribute) const;
     [[nodiscard]] Uuid uuid() const;
@@ -38,8 +38,8 @@ class CudaContext {
     bool is_primary_;
 };
 
-// Lets this thread ask the driver what a graph that another thread captures would forbid it: what
-// the library asks has to do with no stream of the program's.
+// Lets this thread make driver calls that a graph capture in another thread would forbid: the
+// library's calls concern no stream of the program.
 class RelaxedCapture {
    public:
     RelaxedCapture() noexcept : relaxed_(exchange()) {}
@@ -58,8 +58,8 @@ class RelaxedCapture {
     bool relaxed_;
 };
 
-// Makes a context current for a scope, whatever the caller's was. Throws CudaError where it has
-// been destroyed.
+// Makes a context current for a scope, whatever the caller's was. Throws CudaError if the context
+// was destroyed.
 class ContextScope {
    public:
     explicit ContextScope(CudaContext const& context);
@@ -71,8 +71,8 @@ class ContextScope {
     RelaxedCapture relaxed_;
 };
 
-// Calls `free()` in a context, for a destructor: where the context has gone, so has what it held,
-// and false is returned.
+// Calls `free()` in a context, for a destructor. Returns false if the context has gone, and its
+// objects with it.
 template <class Free>
 bool free_in(CudaContext const& context, Free&& free) noexcept {
     RelaxedCapture const relaxed;

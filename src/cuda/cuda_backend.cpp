@@ -51,9 +51,9 @@ class StreamExecution final : public Execution {
     StreamExecution(StreamExecution const&) = delete;
     StreamExecution& operator=(StreamExecution const&) = delete;
 
-    // Nothing that may fail comes after it. `fit`: how many blocks the device has room for. It may
-    // take until other kernels have ended. False: nobody waits for the kernel any more, which does
-    // not start; memory that it may touch is not freed if somebody gives it up later.
+    // Nothing that may fail comes after it. `fit` is the number of blocks with room. It may take
+    // until other kernels have ended. Returns false without a start if the waiter has given up; if
+    // the waiter gives up later, memory that the kernel may use is not freed.
     [[nodiscard]] bool launch(CUfunction function, Program const& program, unsigned blocks,
                               unsigned fit, PendingStart const& pending) {
         blocks_ = program.lasting != 0 ? program.lasting : blocks;
@@ -90,21 +90,21 @@ class StreamExecution final : public Execution {
     }
 
    private:
-    // Whether it has ended, as far as is known: another thread may be asking just now, and may have
-    // to wait within the driver. This one does not wait for it.
+    // Whether it has ended, as far as is known. Another thread may be asking just now, and may wait
+    // within the driver: this one does not wait for it.
     bool ask() {
         std::unique_lock const lock(mutex_, std::try_to_lock);
         if (!lock.owns_lock() || ended_) return ended_;
         auto const& cuda = CudaDriver::get();
         RelaxedCapture const relaxed;
-        // The driver crashes where the stream's context has been destroyed.
+        // The driver crashes if the stream's context was destroyed.
         result_ =
             context_->destroyed() ? CUDA_ERROR_CONTEXT_IS_DESTROYED : cuda.cuStreamQuery(stream_);
         if (result_ == CUDA_ERROR_NOT_READY ||
-            result_ == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED) {  // it was not asked, then
+            result_ == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED) {  // then it was not asked
             return false;
         }
-        // What it may still use is not freed.
+        // If the end is unknown, memory that it may still use is not freed.
         if (!CudaDriver::says_ended(result_)) cuda.check(result_, "cuStreamQuery");
         live_kernels().ended(context_->get());
         backend_->residents().kernel_ended(blocks_);
@@ -114,7 +114,7 @@ class StreamExecution final : public Execution {
 
     std::shared_ptr<Backend> backend_;
     std::shared_ptr<CudaContext> context_;
-    std::shared_ptr<void> code_;  // that it runs
+    std::shared_ptr<void> code_;  // the code that it runs
     CUstream stream_ = nullptr;
     unsigned blocks_ = 0;
     std::mutex mutex_;
@@ -151,10 +151,10 @@ std::optional<std::uint64_t> bar_size(std::string const& bus_id) {
     return last - first + 1;
 }
 
-// Of a GPU, for all who have it open: one kernel fills it, and one holds up every free.
+// The residents of a GPU, for all who have it open: one kernel fills it, and holds up every free.
 std::shared_ptr<Residents> residents_of(Uuid const& uuid) {
     static std::mutex mutex;
-    // Never destroyed: devices with static storage may be opened later.
+    // Never destroyed: static devices may be opened later.
     static auto& all = *new std::map<Uuid, std::weak_ptr<Residents>>;
     std::lock_guard const lock(mutex);
     std::shared_ptr<Residents> residents = all[uuid].lock();
@@ -207,18 +207,18 @@ class CudaBackend final : public Backend {
 
    private:
     void describe();
-    // Whether kernels of the library's live in the context.
+    // Whether kernels of the library live in the context.
     [[nodiscard]] bool beside_others() {
         residents().look_after_orphans();
         return live_kernels().in(context_->get());
     }
-    // Loads what the program has, and reserves its stack, before kernels of anybody's may run.
+    // Loads the program's code, and reserves its stack, before any kernel may run.
     void prepare_program();
-    // The same, with `code`'s turn, in the context, in which no kernel of the library's lives.
+    // Does so with `code`'s turn, in the context, in which no kernel of the library lives.
     void prepare_program(ProgramCode& code, std::size_t least);
-    // With `code`'s turn, in the context: the kernel with all that its launch would wait for.
+    // With `code`'s turn, in the context: loads all that the kernel's launch would wait for.
     [[nodiscard]] CUfunction prepare(Program const& program, ProgramCode& code);
-    // On a thread of the library's.
+    // Runs on a thread of the library.
     [[nodiscard]] std::unique_ptr<Execution> start_now(Program const& program, unsigned blocks,
                                                        PendingStart const& pending);
 
@@ -279,7 +279,7 @@ void CudaBackend::prepare_program(ProgramCode& code, std::size_t least) {
     reserve_stack(*context_, stack_bytes_.value_or(code.needed()), least);
 }
 
-// Loads the kernel's code where it is not loaded yet.
+// Returns the kernel's function, and loads its code if necessary.
 CUfunction function_of(Program const& program) {
     if (program.loaded != nullptr) return static_cast<CUfunction>(program.loaded);
     // NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): start() has seen that one is there
@@ -352,7 +352,7 @@ CUdevice device_of(int ordinal) {
     return device;
 }
 
-// A thread of the program's may have less stack than CUDA and Vulkan need to open a GPU.
+// A thread of the program may have less stack than CUDA and Vulkan need to open a GPU.
 template <class Context>
 std::shared_ptr<Backend> open_in(Context const& context, std::string const& selector,
                                  DeviceOptions const& options) {

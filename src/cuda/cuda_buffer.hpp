@@ -11,7 +11,7 @@
 
 namespace carillon::detail {
 
-// GPU memory from CUDA, in whole pages of the GPU, which is what can be mapped into the CPU.
+// GPU memory from CUDA, in whole pages of the GPU, the unit that can be mapped into the CPU.
 class CudaBuffer {
    public:
     static constexpr std::size_t page = std::size_t{1} << 16U;

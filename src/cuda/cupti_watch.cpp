@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sees the CUDA calls of this process through CUPTI, which is found at run time as the driver is.
+// Sees the CUDA calls of this process through CUPTI, which is found at run time like the driver.
 #include <cupti.h>  // and generated_cuda_meta.h: the parameters of every call
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -34,13 +34,13 @@ struct Cupti {
 #define CARILLON_CUPTI_MEMBER(name) decltype(&::name) name = nullptr;
     CARILLON_CUPTI_FUNCTIONS(CARILLON_CUPTI_MEMBER)
 #undef CARILLON_CUPTI_MEMBER
-    bool lazy = false;  // modules are loaded when they are used
+    bool lazy = false;  // modules are loaded on first use
 
     static Cupti const& get();
     void check(CUptiResult result, std::string_view call) const;
 };
 
-// CUPTI's folders are seldom among those that dlopen looks in.
+// dlopen seldom looks in CUPTI's folders.
 void* open_cupti() {
     for (char const* const folder : {"", CARILLON_CUPTI_FOLDER, "/usr/local/cuda/lib64/",
                                      "/usr/local/cuda/extras/CUPTI/lib64/"}) {
@@ -89,20 +89,20 @@ void Cupti::check(CUptiResult result, std::string_view call) const {
     throw CudaError(call, static_cast<int>(result), name);
 }
 
-// What callbacks need is never destroyed, since some may be under way when a watch ends.
+// Data of callbacks is never destroyed: some may be in progress when a watch ends.
 std::atomic<void (*)(WatchedCall const&)> cupti_seen{nullptr};
 std::atomic<unsigned> cupti_watches{0};  // so far
 
-// The call of the runtime that this thread is in.
+// The runtime call that this thread is in.
 struct RuntimeCall {
     char const* name = nullptr;
-    unsigned watch = 0;  // the one that has seen it; its end may have been missed
+    unsigned watch = 0;  // the watch that has seen it; its end may have been missed
 };
 thread_local RuntimeCall runtime_call;
 
 constexpr std::string_view call_without_arguments = "cuCtxSynchronize";  // _v2 has a context
 
-// Every launch has the function first, but for one.
+// Every launch has the function first, except one.
 CUfunction function_of(GuardRule const& rule, void const* parameters) {
     if (parameters == nullptr) return nullptr;
     if (rule.call == "cuLaunchKernelEx") {
@@ -114,7 +114,7 @@ CUfunction function_of(GuardRule const& rule, void const* parameters) {
     return *static_cast<CUfunction const*>(parameters);
 }
 
-// What has been launched, by the handles that were used for it.
+// The handles that launched functions had.
 class LaunchedKernels {
    public:
     void add(CUfunction function) {
@@ -135,8 +135,8 @@ class LaunchedKernels {
     std::set<CUfunction> all_;
 };
 
-// The driver knows it of a CUfunction. The runtime launches a CUkernel by the same call, of which
-// it does not: that one is loaded if it has been launched, as far as this watch has seen.
+// The driver knows the answer for a CUfunction. The runtime launches a CUkernel by the same call,
+// about which the driver knows nothing: it counts as loaded if this watch saw its launch.
 bool is_loaded(CUfunction function) {
     if (!Cupti::get().lazy || function == nullptr) return true;
     auto* const ask = CudaDriver::get().cuFuncIsLoaded;  // nullptr before 12.4
@@ -155,7 +155,7 @@ WatchedCall watched(GuardRule const& rule, CUpti_CallbackData const& data) {
         call.kernel = data.symbolName;
         call.loaded = is_loaded(function_of(rule, data.functionParams));
     }
-    // Where a rule asks for it, the first argument is as large as a pointer. One call has none.
+    // If a rule asks for the first argument, it is as large as a pointer. One call has none.
     void* first = nullptr;
     bool const asked = rule.when == GuardWhen::given || rule.names_context;
     if (asked && data.functionParams != nullptr && data.functionName != call_without_arguments) {
@@ -210,7 +210,7 @@ class CuptiWatch final : public CallWatch {
     CUpti_SubscriberHandle subscriber_ = nullptr;
 };
 
-// Only calls that have a rule, so that all others cost nothing more; all calls of the runtime.
+// Enables only driver calls with a rule, so that others cost nothing more; and all runtime calls.
 void CuptiWatch::enable() const {
     constexpr std::uint32_t end = CUPTI_DRIVER_TRACE_CBID_SIZE + 1000;  // a newer CUPTI knows more
     for (std::uint32_t id = 1; id < end; ++id) {

@@ -10,7 +10,7 @@
 namespace carillon::detail {
 namespace {
 
-// A range of CUDA's memory, whole pages of it, mapped.
+// A mapped range of CUDA's memory, in whole pages.
 class DmaBufMapping {
    public:
     DmaBufMapping(CudaContext const& context, CUdeviceptr address, std::size_t size)
@@ -27,7 +27,7 @@ class DmaBufMapping {
     [[nodiscard]] FileDescriptor duplicate() const { return fd_.duplicate(); }
 
    private:
-    // Through the PCI BAR where the driver can be asked for that, and else as it likes.
+    // Through the PCI BAR if the driver can do that; otherwise the driver chooses.
     static FileDescriptor export_range(CudaContext const& context, CUdeviceptr address,
                                        std::size_t size) {
         auto const& cuda = CudaDriver::get();
@@ -64,7 +64,7 @@ class DmaBufAllocation final : public Allocation {
     DmaBufMapping mapping_;
 };
 
-// Of memory that the program has got itself.
+// Memory that the program allocated itself.
 class DmaBufRange final : public Allocation {
    public:
     explicit DmaBufRange(CudaRange const& range)

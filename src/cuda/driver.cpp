@@ -12,16 +12,16 @@
 namespace carillon::detail {
 namespace {
 
-// cuda.h maps names to their newest versions by macros (cuMemFree is cuMemFree_v2), and the symbol
-// has to be looked up under the same version.
+// cuda.h maps names to their newest versions by macros (cuMemFree is cuMemFree_v2); the symbol must
+// be looked up under the same version.
 #define CARILLON_STRING(name) #name
 #define CARILLON_SYMBOL(name) CARILLON_STRING(name)
 
-// Lazily loaded, the first launch of any other kernel would wait until a persistent one ends. The
-// driver looks at the variable when it is initialised, and at nothing else. To set it then would be
-// too late: other threads may be reading the environment, which moves. So it is set before main(),
-// ahead of objects with static storage that open a device, and not at all where this is a library
-// that is loaded into a program with threads.
+// With lazy loading the first launch of any other kernel would wait until a persistent one ends.
+// The driver reads this variable only when it is initialised. Setting it then would be too late:
+// other threads may be reading the environment, which moves. So it is set before main(), before
+// static objects open a device, and not at all if this library is loaded into a program with
+// threads.
 __attribute__((constructor(101))) void ask_for_eager_loading() {
     if (__libc_single_threaded != 0) ::setenv("CUDA_MODULE_LOADING", "EAGER", 0);
 }
@@ -54,14 +54,14 @@ CudaDriver load() {
 }  // namespace
 
 CudaDriver const& CudaDriver::get() {
-    // A thread of the program's may have less stack than the driver needs to begin.
+    // A thread of the program may have less stack than the driver needs to begin.
     static CudaDriver const driver = on_own_thread("carillon-open", load);
     return driver;
 }
 
 namespace {
 
-// Of cuda.h's errors those that say that "the process must be terminated and relaunched".
+// The errors of which cuda.h says that "the process must be terminated and relaunched".
 bool breaks_the_context(CUresult result) {
     switch (result) {
         case CUDA_ERROR_ILLEGAL_ADDRESS:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUDA driver API, found at run time: building needs cuda.h alone, and a program starts on a
+// The CUDA driver API, found at run time: building needs only cuda.h, and a program starts on a
 // machine without a driver.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace carillon::detail {
 
-// Every function of the driver that the library calls, by the name it is called by.
+// The driver's functions that the library calls, under the names used here.
 #define CARILLON_CUDA_FUNCTIONS(X)       \
     X(cuInit)                            \
     X(cuDriverGetVersion)                \
@@ -71,17 +71,17 @@ struct CudaDriver {
 
     ProcessMark mark;  // CUDA does not work in a child of the process that initialised it
 
-    // Loads and initialises the driver once, with eager module loading unless the environment
-    // says otherwise, or is left alone (driver.cpp says when). Throws DeviceNotFoundError (no
+    // Loads and initialises the driver once, with eager module loading unless the environment says
+    // otherwise, or must not be changed (driver.cpp says when). Throws DeviceNotFoundError (no
     // driver, or no GPU), UnsupportedError (a driver that lacks a function), CudaError.
     static CudaDriver const& get();
 
-    // Whether modules are loaded when they are used. Throws CudaError.
+    // Whether modules are loaded on first use. Throws CudaError.
     [[nodiscard]] bool loads_lazily() const;
-    // Whether what was asked of a stream says that nothing runs there any more: all is done, a
-    // fault has broken the context, or it has gone. Others say only that the driver could not tell.
+    // Whether the result of a stream's query says that nothing runs there any more: all is done, a
+    // fault has broken the context, or it has gone. Other results leave that open.
     [[nodiscard]] static bool says_ended(CUresult result);
-    // Whether that is what the driver says of a context that is no more.
+    // Whether the driver gives this result for a context that is gone.
     [[nodiscard]] static bool says_destroyed(CUresult result);
     // Throws CudaError unless `result` is CUDA_SUCCESS.
     void check(CUresult result, std::string_view call) const;

@@ -17,8 +17,8 @@ namespace {
 
 constexpr char const* device_file = "/dev/gdrdrv";
 
-// gdrcopy's library calls itself by its names. Without this option those calls would go to a
-// library of the same names that the program is linked with. The address sanitizer refuses the
+// gdrcopy's library calls itself by its names. Without this option those calls could go to a
+// library with the same names that the program is linked with. The address sanitizer refuses the
 // option.
 #if CARILLON_ADDRESS_SANITIZER
 constexpr int own_names_first = 0;
@@ -30,7 +30,7 @@ struct GdrHandle {
     unsigned long number;
 };
 
-// The part of gdrcopy's interface that is needed, which has been the same since its version 2.0.
+// The part of gdrcopy's interface that is used here; it is unchanged since version 2.0.
 class GdrLibrary {
    public:
     GdrLibrary() {
@@ -53,7 +53,7 @@ class GdrLibrary {
     GdrLibrary(GdrLibrary const&) = delete;
     GdrLibrary& operator=(GdrLibrary const&) = delete;
 
-    // The library keeps a list of what is pinned, without a lock of its own.
+    // The library has a list of pinned memory without a lock of its own.
     mutable std::mutex mutex;
     void* session = nullptr;
     int (*pin)(void*, unsigned long, std::size_t, std::uint64_t, std::uint32_t,
@@ -79,7 +79,7 @@ class GdrLibrary {
     int (*close_)(void*) = nullptr;
 };
 
-// A range of CUDA's memory, whole pages of it, pinned and mapped.
+// A pinned and mapped range of CUDA's memory, in whole pages.
 class GdrMapping {
    public:
     GdrMapping(std::shared_ptr<GdrLibrary const> gdr, CUdeviceptr address, std::size_t size)
@@ -91,7 +91,7 @@ class GdrMapping {
         if (error != 0) gdr_->unpin(gdr_->session, handle_);
         GdrLibrary::check(error, "gdr_map");
     }
-    // In this order: the module has had faults where a mapping outlived its session.
+    // In this order: the module has had faults when a mapping outlived its session.
     ~GdrMapping() {
         std::lock_guard const lock(gdr_->mutex);
         gdr_->unmap(gdr_->session, handle_, host_, size_);
@@ -165,7 +165,7 @@ std::unique_ptr<Mapper> make_gdrcopy_mapper(ContextPtr const& /*context*/,
 
 std::unique_ptr<Allocation> map_through_gdrcopy(CudaRange const& range) {
     require_device_file();
-    // Of all ranges, and never destroyed: those with static storage may be mapped later.
+    // For all ranges, and never destroyed: static ranges may be mapped later.
     static auto& session = *new std::weak_ptr<GdrLibrary const>;
     static std::mutex mutex;
     std::lock_guard const lock(mutex);

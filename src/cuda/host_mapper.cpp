@@ -13,12 +13,12 @@
 namespace carillon::detail {
 namespace {
 
-// Page-locked, the library's or the caller's own.
+// Page-locked memory, of the library or of the caller.
 class HostAllocation : public Allocation {
    public:
     explicit HostAllocation(ContextPtr context) : context_(std::move(context)) {}
 
-    // Where the device has it.
+    // Sets the device's address.
     [[nodiscard]] CUresult map() {
         CUdeviceptr pointer = 0;
         CUresult const result = CudaDriver::get().cuMemHostGetDevicePointer(&pointer, host, 0);
@@ -67,7 +67,7 @@ class PageLockedAllocation final : public HostAllocation {
     PageLockedAllocation& operator=(PageLockedAllocation const&) = delete;
 };
 
-// Throws what `result`, a failure, says of the caller's bytes.
+// Throws the error for a failure `result` with the caller's bytes.
 void throw_not_registered(CUresult result, std::span<std::byte> bytes) {
     std::string const what =
         fmt::format("{} bytes at {}", bytes.size(), static_cast<void*>(bytes.data()));
@@ -83,14 +83,14 @@ void throw_not_registered(CUresult result, std::span<std::byte> bytes) {
     CudaDriver::get().check(result, "cuMemHostRegister");
 }
 
-// In the context that is current.
+// Registers in the current context.
 void register_bytes(std::span<std::byte> bytes) {
     CUresult const result = CudaDriver::get().cuMemHostRegister(
         bytes.data(), bytes.size(), CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
     if (result != CUDA_SUCCESS) throw_not_registered(result, bytes);
 }
 
-// False where the context has gone, and has perhaps not let go of them.
+// False if the context has gone, and may not have unregistered them.
 bool unregister_bytes(CudaContext const& context, void* where) noexcept {
     return free_in(context, [where] { CudaDriver::get().cuMemHostUnregister(where); });
 }
@@ -109,10 +109,10 @@ class RegisteredAllocation final : public HostAllocation {
     RegisteredAllocation& operator=(RegisteredAllocation const&) = delete;
 };
 
-// The process's own pages, so that they outlive a context of the program's: what CUDA allocates is
-// unmapped when its context is destroyed, and the CPU would fault where it looks at a kernel's
-// words. Not in the primary context: with these pages a GPU that walks over many rings took longer
-// (`call-64-rings`, bench/results/trust-rtt.json).
+// Uses the process's own pages, which outlive a context of the program: memory that CUDA allocates
+// is unmapped when its context is destroyed, and the CPU would fault when it reads a kernel's
+// words. It is not used in the primary context: with these pages a GPU that polls many rings was
+// slower (`call-64-rings`, bench/results/trust-rtt.json).
 class OwnPagesAllocation final : public HostAllocation {
    public:
     OwnPagesAllocation(ContextPtr current, std::size_t bytes)
@@ -125,7 +125,7 @@ class OwnPagesAllocation final : public HostAllocation {
         CudaDriver::get().check(mapped, "cuMemHostGetDevicePointer");
     }
 
-    // As those of SharedAllocation.
+    // See SharedAllocation's destructor.
     ~OwnPagesAllocation() override {
         if (!unregister_bytes(context(), host)) keep_forever(std::move(pages_));
     }
@@ -145,8 +145,8 @@ class SharedAllocation final : public HostAllocation {
         size = bytes;
     }
 
-    // The pages go after their registration. Where that may have stayed, so do they: an address
-    // that is mapped anew could not be registered.
+    // The pages go after their registration. If that may remain, so do they: an address that is
+    // mapped anew could not be registered.
     ~SharedAllocation() override {
         if (!unregister_bytes(context(), host)) keep_forever(std::move(memory_));
     }
@@ -159,11 +159,11 @@ class SharedAllocation final : public HostAllocation {
     std::shared_ptr<SharedMemory> memory_;
 };
 
-// What has been registered, at an address of the device's.
+// The registered allocation, with its address on the device.
 std::unique_ptr<Allocation> mapped(std::unique_ptr<HostAllocation> allocation,
                                    Residents& residents) {
     CUresult const result = allocation->map();
-    // Beside a kernel the driver would wait in letting go of it.
+    // While a kernel lives the driver would wait when it frees it.
     if (result != CUDA_SUCCESS) residents.retire(std::move(allocation));
     CudaDriver::get().check(result, "cuMemHostGetDevicePointer");
     return allocation;
@@ -173,7 +173,7 @@ class HostMapper final : public Mapper {
    public:
     void describe(DeviceInfo& info) const override {
         info.memory_source = MemorySource::host;
-        // The CPU's stores to its own memory become visible in their order, to devices as well.
+        // The CPU's stores to its own memory become visible in order, to devices as well.
         info.data_order = DataOrder::fence;
     }
     std::unique_ptr<Allocation> allocate(ContextPtr const& context,

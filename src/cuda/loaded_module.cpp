@@ -12,7 +12,7 @@
 namespace carillon::detail {
 namespace {
 
-// Device memory with code in it: kept, like other memory, until no kernel lives.
+// Device memory with code: kept, like other memory, until no kernel lives.
 class ModuleMemory final : public Allocation {
    public:
     ModuleMemory(std::shared_ptr<CudaContext> context, void const* image)
@@ -46,7 +46,7 @@ class LoadedModule final : public LoadedCode {
     }
     ~LoadedModule() override {
         if (backend_->mark().inherited()) {
-            (void)memory_.release();  // the parent's
+            (void)memory_.release();  // the parent frees it
         } else {
             backend_->residents().retire(std::move(memory_));
         }
@@ -75,7 +75,7 @@ std::size_t load_whole_module(CUmodule module) {
     auto const& cuda = CudaDriver::get();
     if (cuda.cuFuncLoad == nullptr || cuda.cuModuleEnumerateFunctions == nullptr ||
         cuda.cuModuleGetFunctionCount == nullptr) {
-        return 0;  // before 12.4; module_loading in DeviceInfo says whether that matters
+        return 0;  // before 12.4; DeviceInfo::module_loading says whether that matters
     }
     unsigned count = 0;
     cuda.check(cuda.cuModuleGetFunctionCount(&count, module), "cuModuleGetFunctionCount");

@@ -12,13 +12,13 @@
 
 namespace carillon::detail {
 
-// Loads every kernel of a module in the current context: the first launch of one that is not loaded
-// would wait for a persistent kernel to end. Returns how many bytes of stack the largest one uses,
-// 0 where the driver cannot say. Throws CudaError.
+// Loads every kernel of a module in the current context: the first launch of an unloaded kernel
+// would wait for a persistent kernel to end. Returns the stack bytes of the largest kernel, 0 if
+// the driver cannot tell. Throws CudaError.
 std::size_t load_whole_module(CUmodule module);
 
-// Gives the threads of the GPU as much stack as its kernels use. Throws UsageError while a kernel
-// lives on the device, OutOfMemoryError, CudaError.
+// Loads a module, and gives the GPU's threads as much stack as its kernels use. Throws UsageError
+// while a kernel lives on the device, OutOfMemoryError, CudaError.
 [[nodiscard]] std::shared_ptr<LoadedCode> load_module(std::shared_ptr<Backend> backend,
                                                       std::shared_ptr<CudaContext> const& context,
                                                       std::span<std::byte const> image);

@@ -16,7 +16,7 @@
 namespace carillon::detail {
 namespace {
 
-// A ring and its words: whether it can be had shows when it is asked for.
+// The size of a ring and its words: allocating it shows whether a way works.
 constexpr std::size_t trial_size = std::size_t{1} << 16U;
 
 struct Way {
@@ -47,7 +47,7 @@ std::shared_ptr<Mapper const> try_way(Way const& way, ContextPtr const& context,
         auto mapper = way.make(context, options);
         residents.retire(mapper->allocate(context, trial_size));
         return mapper;
-    } catch (DeviceFaultError const&) {  // nothing of this context works any more
+    } catch (DeviceFaultError const&) {  // this context is unusable
         throw;
     } catch (Error const& error) {
         why_not += fmt::format("{}{}: {}", why_not.empty() ? "" : "; ", way.name, error.what());
@@ -63,7 +63,7 @@ Choice try_ways(ContextPtr const& context, DeviceOptions const& options, Residen
     return {nullptr, why_not};
 }
 
-// What was found once holds for the process; what was not is tried again when no kernel lives.
+// A found way holds for the process; after a failure a call without live kernels tries again.
 Choice find_mapper(ContextPtr const& context, DeviceOptions const& options, Residents& residents) {
     static std::mutex mutex;
     // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): out of memory here is the end
@@ -85,7 +85,7 @@ Choice find_or_fall_back(ContextPtr const& context, DeviceOptions const& options
     if (options.memory == DeviceMemory::mapped) {
         throw UnsupportedError(choice.why_not);
     }
-    // Once for each device that is opened: a program that was to be fast will not be.
+    // Once for each device that is opened, since the program will be slow.
     say_line(
         fmt::format("carillon: rings of {} are in page-locked host memory, since none of its own "
                     "can be mapped ({}); carillon doctor says more",
@@ -122,7 +122,7 @@ std::unique_ptr<Allocation> map_range(CudaRange const& range) {
     for (MapsRange const& way : maps_ranges) {
         try {
             return way.map(range);
-        } catch (DeviceFaultError const&) {  // nothing of this context works any more
+        } catch (DeviceFaultError const&) {  // this context is unusable
             throw;
         } catch (Error const& error) {
             why_not += fmt::format("{}: {}; ", way.name, error.what());

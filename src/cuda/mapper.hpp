@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a GPU's device memory comes from. To add a way: implement Mapper, and name it in
-// mapper.cpp.
+// The sources of a GPU's device memory. To add a way: implement Mapper, and name it in mapper.cpp.
 #pragma once
 
 #include <cstddef>
@@ -22,13 +21,13 @@ class Mapper {
     virtual ~Mapper() = default;
     Mapper(Mapper const&) = delete;
     Mapper& operator=(Mapper const&) = delete;
-    // Fills in DeviceInfo::memory_source and what else is known of the memory.
+    // Fills in DeviceInfo::memory_source and other facts about the memory.
     virtual void describe(DeviceInfo& info) const = 0;
-    // Zeroed, for the kernels of `context`. Throws OutOfMemoryError, and whatever shows that this
-    // way is closed here.
+    // Zeroed, for the kernels of `context`. Throws OutOfMemoryError, and any error that shows that
+    // this way does not work here.
     [[nodiscard]] virtual std::unique_ptr<Allocation> allocate(ContextPtr const& context,
                                                                std::size_t size) const = 0;
-    // What another process has got so, and exported. Throws UnsupportedError where it cannot be.
+    // Maps such memory that another process exported. Throws UnsupportedError if it cannot.
     [[nodiscard]] virtual std::unique_ptr<Allocation> import(ContextPtr const& context,
                                                              FileDescriptor fd,
                                                              std::size_t size) const;
@@ -37,45 +36,45 @@ class Mapper {
 // GPU memory from Vulkan, imported into CUDA.
 [[nodiscard]] std::unique_ptr<Mapper> make_vulkan_mapper(ContextPtr const& context,
                                                          DeviceOptions const& options);
-// GPU memory from CUDA, mapped through its dma-buf: where the driver lets such a file be mapped.
+// GPU memory from CUDA, mapped through its dma-buf, if the driver lets such a file be mapped.
 [[nodiscard]] std::unique_ptr<Mapper> make_dma_buf_mapper(ContextPtr const& context,
                                                           DeviceOptions const& options);
-// GPU memory from CUDA, mapped by gdrcopy's kernel module and its library, where both are there.
+// GPU memory from CUDA, mapped by gdrcopy's kernel module and library, if both are there.
 [[nodiscard]] std::unique_ptr<Mapper> make_gdrcopy_mapper(ContextPtr const& context,
                                                           DeviceOptions const& options);
 // Page-locked host memory: the GPU polls it across the bus.
 [[nodiscard]] std::unique_ptr<Mapper> make_host_mapper();
 
-// Of memory that the program has got from CUDA itself.
+// Memory that the program has got from CUDA itself.
 struct CudaRange {
     ContextPtr context;
     CUdeviceptr address;  // a multiple of the GPU's pages
     std::size_t size;
 };
-// The last two of these ways, for it: it keeps what lies there, and is not freed. Throw whatever
-// shows that the way is closed here.
+// The dma-buf and gdrcopy ways for such memory, which keeps its content and is not freed. Throw any
+// error that shows that the way does not work here.
 [[nodiscard]] std::unique_ptr<Allocation> map_through_dma_buf(CudaRange const& range);
 [[nodiscard]] std::unique_ptr<Allocation> map_through_gdrcopy(CudaRange const& range);
-// By the first of them that is open. Throws UsageError where CUDA does not know the address,
-// UnsupportedError with the reasons where none is open.
+// By the first of them that works. Throws UsageError if CUDA does not know the address,
+// UnsupportedError with the reasons if none works.
 [[nodiscard]] std::unique_ptr<Allocation> map_range(CudaRange const& range);
 
 // Page-locked host memory.
 [[nodiscard]] std::unique_ptr<Allocation> allocate_page_locked(ContextPtr const& context,
                                                                std::size_t size);
-// The same in shared memory, which other processes can map.
+// Page-locked shared memory, which other processes can map.
 [[nodiscard]] std::unique_ptr<Allocation> allocate_shared_page_locked(ContextPtr const& context,
                                                                       Residents& residents,
                                                                       std::size_t size);
-// The same of the caller's own bytes; keeps `owner` until they are not registered any more.
+// Page-locks the caller's bytes; keeps `owner` until they are unregistered.
 [[nodiscard]] std::unique_ptr<Allocation> register_page_locked(ContextPtr const& context,
                                                                Residents& residents,
                                                                std::span<std::byte> bytes,
                                                                std::shared_ptr<void const> owner);
 
-// The first of these ways that is open on this machine, as options.memory wants it; tells `info`.
-// A way is tried by taking memory: beside a kernel, which would hold up the free of it, what was
-// found before stands. Throws UnsupportedError with the reasons when there is none.
+// The first way that works on this machine and fits options.memory; fills in `info`. Trying a way
+// allocates memory: while a kernel lives, which would hold up the free, an earlier result stands.
+// Throws UnsupportedError with the reasons if no way works.
 [[nodiscard]] std::shared_ptr<Mapper const> choose_mapper(ContextPtr const& context,
                                                           DeviceOptions const& options,
                                                           Residents& residents, DeviceInfo& info);

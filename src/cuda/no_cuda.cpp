@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stands for cuda_backend.cpp in a build without cuda.h.
+// Replaces cuda_backend.cpp in a build without cuda.h.
 #include "carillon/error.hpp"
 #include "cuda/cuda_backend.hpp"
 

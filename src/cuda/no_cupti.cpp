@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stands for cupti_watch.cpp in a build without cuda.h or cupti.h.
+// Replaces cupti_watch.cpp in a build without cuda.h or cupti.h.
 #include "carillon/error.hpp"
 #include "guard/guard.hpp"
 

@@ -15,17 +15,17 @@
 
 namespace carillon::detail {
 
-// The start of a kernel by a thread of the library's, which the driver may keep. Whoever wants the
-// kernel waits for a while. What starts later is left to itself.
+// The start of a kernel by a thread of the library, which the driver may block. The caller waits
+// for a limited time. A kernel that starts later is abandoned.
 class PendingStart {
    public:
-    // Whether nobody waits for it any more.
+    // Whether the waiter has given up.
     [[nodiscard]] bool given_up() const {
         std::lock_guard const lock(mutex_);
         return given_up_;
     }
 
-    // Of the thread: `start` gives the execution, or throws.
+    // For the thread: `start` returns the execution, or throws.
     template <class Start>
     void run(Residents& residents, Start&& start) noexcept {
         std::unique_ptr<Execution> execution;
@@ -46,7 +46,7 @@ class PendingStart {
         changed_.notify_all();
     }
 
-    // Of whoever waits. False: the time is over, and it is given up.
+    // For the waiter. False: the time is over, and the start is given up.
     [[nodiscard]] bool wait(std::chrono::nanoseconds timeout) {
         Deadline const deadline(timeout);
         std::unique_lock lock(mutex_);
@@ -59,7 +59,7 @@ class PendingStart {
         given_up_ = !done_;
         return done_;
     }
-    // Once it is done: the execution, or what was thrown.
+    // When it is done: the execution, or the exception of the start.
     [[nodiscard]] std::unique_ptr<Execution> take() {
         if (failure_) std::rethrow_exception(failure_);
         return std::move(execution_);

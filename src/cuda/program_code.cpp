@@ -49,7 +49,7 @@ void ProgramCode::load() {
             modules.insert(module_of(function));
         } catch (DeviceFaultError const&) {
             throw;
-        } catch (CudaError const&) {  // there is no device code of it for this GPU
+        } catch (CudaError const&) {  // the program has no device code for this GPU
         }
     }
     for (CUmodule each : modules) needed_ = std::max(needed_, load_whole_module(each));

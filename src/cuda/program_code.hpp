@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which kernels of the program a CUDA context has loaded.
+// The kernels of the program that a CUDA context has loaded.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,14 @@
 
 namespace carillon::detail {
 
-// What a CUDA context has loaded of the kernels of this program, and whose turn it is to load or to
-// start some there.
+// The state of this program's kernels in a CUDA context: which are loaded, and which thread may
+// load or start some.
 class ProgramCode {
    public:
-    // That of a context, for all who use it. It is never destroyed.
+    // The state of a context, for all who use it. It is never destroyed.
     [[nodiscard]] static ProgramCode& of(CudaContext const& context);
 
-    // One thread at a time. Throws TimeoutError where another one is within the driver for so long.
+    // One thread at a time. Throws TimeoutError if another one is within the driver for too long.
     class Turn {
        public:
         explicit Turn(ProgramCode& code);
@@ -30,11 +30,11 @@ class ProgramCode {
         ProgramCode& code_;
     };
 
-    // With a Turn, and the context current. Loads every kernel of the program's modules that is not
-    // loaded yet: no kernel lives in the context. Throws CudaError.
+    // With a Turn, and the context current: loads every kernel of the program's modules that is not
+    // loaded yet. No kernel lives in the context. Throws CudaError.
     void load();
     [[nodiscard]] bool has(KnownKernel const& kernel) const { return kernel.number() <= loaded_; }
-    // How many bytes of stack the largest of them uses.
+    // The stack bytes of the largest of them.
     [[nodiscard]] std::size_t needed() const { return needed_; }
 
    private:

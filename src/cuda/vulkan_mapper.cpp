@@ -10,7 +10,7 @@ namespace {
 
 class ImportedIntoCuda final : public VulkanAllocation {
    public:
-    // `exported`: the block's.
+    // `exported` is the block's descriptor.
     ImportedIntoCuda(ContextPtr context, std::unique_ptr<VulkanBlock> mapped,
                      FileDescriptor exported, std::size_t bytes, DeviceInfo const& info)
         : VulkanAllocation(std::move(mapped), bytes, info), context_(std::move(context)) {

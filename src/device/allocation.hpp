@@ -21,9 +21,9 @@ class Allocation : public RangeSync {
     std::size_t size = 0;
     bool coherent = true;
     std::size_t atom_size = 1;
-    std::shared_ptr<void const> owner;  // of memory that is the caller's, until it is unregistered
+    std::shared_ptr<void const> owner;  // for the caller's memory, until it is unregistered
     std::unique_ptr<Allocation> next;   // while it is retired
-    std::optional<ListedRange> listed;  // while it is Memory that Device::allocate gave
+    std::optional<ListedRange> listed;  // for memory of Device::allocate
 
     void flush(void const* /*where*/, std::size_t /*size*/) const override {}
     void invalidate(void const* /*where*/, std::size_t /*size*/) const override {}

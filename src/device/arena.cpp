@@ -44,7 +44,7 @@ void check(std::size_t size, std::size_t alignment) {
 }  // namespace
 
 void detail::require_budget(DeviceInfo const& info, std::size_t size) {
-    if (info.memory_type < 0) return;  // no heaps are known: whoever allocates will say
+    if (info.memory_type < 0) return;  // no heaps are known: the allocation will tell
     unsigned const index = info.memory_types.at(static_cast<std::size_t>(info.memory_type)).heap;
     HeapInfo const& heap = info.heaps.at(index);
     std::uint64_t const no_limit = std::numeric_limits<std::uint64_t>::max();
@@ -56,8 +56,8 @@ void detail::require_budget(DeviceInfo const& info, std::size_t size) {
                     heap.size, or_unknown(heap.budget), or_unknown(info.bar_size)));
 }
 
-// First fit over all blocks in the order of their offsets, free ones and others: so that giving
-// one back needs no memory and cannot fail.
+// First fit over all blocks, free or not, in the order of their offsets: giving one back needs no
+// memory and cannot fail.
 class detail::ArenaState {
    public:
     explicit ArenaState(Memory memory)
@@ -68,7 +68,6 @@ class detail::ArenaState {
 
     [[nodiscard]] Memory const& memory() const { return memory_; }
 
-    // The piece's offset.
     [[nodiscard]] ProcessMark const& mark() const { return mark_; }
 
     std::size_t take(std::size_t size, std::size_t alignment) {
@@ -124,7 +123,7 @@ class detail::ArenaState {
 
     static std::size_t end(Blocks::iterator block) { return block->first + block->second.size; }
 
-    // The part of a free block from `at` on, as a block of its own unless it is nothing.
+    // Splits a free block at `at`, and returns the second part unless it is empty.
     Blocks::iterator split(Blocks::iterator block, std::size_t at) {
         if (at == block->first || at == end(block)) return block;
         auto const rest = blocks_.emplace_hint(std::next(block), at, Block{end(block) - at, true});
@@ -186,7 +185,7 @@ std::size_t ArenaPiece::size() const { return size_; }
 std::size_t ArenaPiece::offset() const { return offset_; }
 
 Memory const& ArenaPiece::memory() const {
-    static auto const& none = *new Memory;  // never destroyed: pieces with static storage go later
+    static auto const& none = *new Memory;  // never destroyed: static pieces go later
     return state_ ? state_->memory() : none;
 }
 

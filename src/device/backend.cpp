@@ -25,7 +25,7 @@ std::shared_ptr<LoadedCode> Backend::load(std::span<std::byte const> /*image*/) 
 }
 
 void Backend::set_own_stores() {
-    // What is mapped as the CPU's own memory needs none of the ways around write-combining.
+    // Memory mapped like the CPU's own needs no measures against write-combining.
     set_stores(traits_.write_combining ? best_mapped_stores() : HostStores{});
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a device has to do. To add one: implement Backend, say its traits, and name it in the table
-// of devices/devices.cpp.
+// The interface of a device. To add one: implement Backend, say its traits, and name it in the
+// table of devices/devices.cpp.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@
 
 namespace carillon::detail {
 
-// Throws UnsupportedError where this CPU lacks the instruction.
+// Throws UnsupportedError if this CPU lacks the instruction.
 void require_supported(HostStores stores);
 
 class Backend : public std::enable_shared_from_this<Backend> {
@@ -30,20 +30,20 @@ class Backend : public std::enable_shared_from_this<Backend> {
 
     [[nodiscard]] virtual std::unique_ptr<Allocation> allocate(std::size_t size) = 0;
     [[nodiscard]] virtual std::unique_ptr<Allocation> allocate_host(std::size_t size) = 0;
-    // The same, and export_fd() gives a SharedMemory's descriptor.
+    // Its export_fd() gives a SharedMemory's descriptor.
     [[nodiscard]] virtual std::unique_ptr<Allocation> allocate_shared_host(std::size_t size) = 0;
-    // Keeps `owner` until the bytes are not registered any more. Throws UsageError where some of
-    // them are already.
+    // Keeps `owner` until the bytes are unregistered. Throws UsageError if some of them are
+    // registered already.
     [[nodiscard]] virtual std::unique_ptr<Allocation> register_host(
         std::span<std::byte> bytes, std::shared_ptr<void const> owner) = 0;
-    // What the program has got of CUDA's memory itself. Throws UnsupportedError where that cannot
-    // be, UsageError, CudaError.
+    // Maps CUDA memory that the program allocated itself. Throws UnsupportedError if that is
+    // impossible, UsageError, CudaError.
     [[nodiscard]] virtual std::unique_ptr<Allocation> map(void* device_address, std::size_t size);
-    // Memory of this device that another process has exported as Allocation::export_fd() does,
-    // `size` bytes there. Throws UnsupportedError where that cannot be, UsageError, CudaError,
+    // Maps memory of this device that another process exported by Allocation::export_fd(), where it
+    // has `size` bytes. Throws UnsupportedError if that is impossible, UsageError, CudaError,
     // VulkanError.
     [[nodiscard]] virtual std::unique_ptr<Allocation> import(FileDescriptor fd, std::size_t size);
-    // Loads machine code. Throws UnsupportedError where there is none to load; UsageError while a
+    // Loads machine code. Throws UnsupportedError if the device loads none; UsageError while a
     // kernel lives here, CudaError.
     [[nodiscard]] virtual std::shared_ptr<LoadedCode> load(std::span<std::byte const> image);
     // Starts `blocks` blocks of the program. Throws ResidencyError if they do not fit beside the
@@ -68,7 +68,7 @@ class Backend : public std::enable_shared_from_this<Backend> {
     Backend(std::shared_ptr<Residents> residents, DeviceTraits const& traits)
         : traits_(traits), residents_(std::move(residents)) {}
 
-    // As the traits want them: for the end of a backend's constructor.
+    // Chooses the traits' stores: call it at the end of a backend's constructor.
     void set_own_stores();
 
     DeviceInfo info_;

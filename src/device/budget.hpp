@@ -8,8 +8,8 @@
 
 namespace carillon::detail {
 
-// Throws OutOfMemoryError when `size` bytes cannot be had of the heap that
-// Device::allocate uses: they exceed it, its budget or the BAR.
+// Throws OutOfMemoryError if `size` bytes exceed the heap of Device::allocate, its budget or the
+// BAR.
 void require_budget(DeviceInfo const& info, std::size_t size);
 
 }  // namespace carillon::detail

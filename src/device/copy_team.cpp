@@ -49,7 +49,7 @@ void CopyTeam::expect(std::size_t bytes) noexcept {
                 threads_.push_back(start_thread(
                     "carillon-copy", [this](std::stop_token const& stop) { help(stop); }));
             }
-        } catch (std::exception const&) {  // those that there are do
+        } catch (std::exception const&) {  // the threads that were started help
         }
     });
     wake();
@@ -84,7 +84,7 @@ void CopyTeam::copy(Copy how, std::byte* to, std::byte const* from, std::size_t 
     expect(size);
     while (take_piece()) {
     }
-    // Each is at its last piece, of some microseconds.
+    // Each is at its last piece, which takes some microseconds.
     for (std::uint32_t polls = 0; done_.load(std::memory_order_acquire) != pieces; ++polls) {
         cpu::pause_or_yield(polls, false);
     }

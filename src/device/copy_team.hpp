@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that copy together between ordinary and mapped memory: one CPU keeps too few of its
-// accesses under way to fill the bus.
+// Threads that copy together between ordinary and mapped memory: one CPU has too few accesses in
+// flight to fill the bus.
 #pragma once
 
 #include <array>
@@ -17,41 +17,40 @@
 
 namespace carillon::detail {
 
-// From any thread. A helper that sleeps, or is busy, is not waited for: whoever copies takes the
-// pieces that nobody else has.
+// From any thread. Nobody waits for a helper that sleeps or is busy: the caller copies the pieces
+// that nobody else takes.
 class CopyTeam {
    public:
-    // From so many bytes on helpers are worth it.
+    // From this size on helpers are worth it.
     static constexpr std::size_t least_bytes = std::size_t{128} << 10;
-    // So long a helper looks for the next copy before it sleeps.
+    // How long a helper looks for the next copy before it sleeps.
     static constexpr std::chrono::microseconds awake{200};
 
-    // Copies by up to `threads`, of which the caller's is one, and by fewer where processors are
-    // few: a quarter of them. The others are started by the first expect().
+    // Copies by up to `threads` threads, including the caller's, and at most by a quarter of the
+    // processors. The first expect() starts the others.
     [[nodiscard]] static std::shared_ptr<CopyTeam> make(unsigned threads);
-    // The same, and never fewer.
+    // Copies by `threads` threads, however many processors there are.
     [[nodiscard]] static std::shared_ptr<CopyTeam> make_of_all(unsigned threads);
     ~CopyTeam();
     CopyTeam(CopyTeam const&) = delete;
     CopyTeam& operator=(CopyTeam const&) = delete;
 
-    // A copy of so many bytes will be asked for soon: wakes the helpers. Where none can be started
-    // there are none.
+    // Announces a copy of this size: wakes the helpers. If none can be started there are none.
     void expect(std::size_t bytes) noexcept;
-    // To memory of a device, by streaming stores. Where others have made some of them, those are
-    // fenced when it returns; the caller's own are behind the caller's next store fence.
+    // Copies to memory of a device, by streaming stores. The helpers' stores are fenced when it
+    // returns; the caller's own leave with the caller's next store fence.
     void store(std::byte* to, std::byte const* from, std::size_t size) noexcept;
-    // From memory of a device, by streaming loads.
+    // Copies from memory of a device, by streaming loads.
     void load(std::byte* to, std::byte const* from, std::size_t size) noexcept;
 
    private:
     using Copy = void (*)(std::byte* to, std::byte const* from, std::size_t size);
-    // Of a multiple of lines.
+    // A multiple of lines.
     static constexpr std::size_t piece_bytes = std::size_t{32} << 10;
 
-    // The next piece of the copy that is under way, and which copy that is: what a helper has read
-    // of a copy is of that copy if this word is still the same when it takes a piece. Aligned as
-    // one: Clang calls a library for the atomic accesses otherwise.
+    // The next piece of the current copy, and the number of that copy. If the word is still the
+    // same when a helper takes a piece, the fields that the helper has read belong to that copy. It
+    // is aligned as one word: otherwise Clang calls a library for the atomic accesses.
     struct alignas(8) Next {
         std::uint32_t piece;
         std::uint32_t copy;
@@ -62,14 +61,14 @@ class CopyTeam {
     explicit CopyTeam(unsigned helpers) : helpers_(helpers) {}
 
     void copy(Copy how, std::byte* to, std::byte const* from, std::size_t size) noexcept;
-    // Returns false where no piece is left.
+    // Returns false if no piece is left.
     bool take_piece() noexcept;
     void help(std::stop_token const& stop) noexcept;
     void wake() noexcept;
 
     alignas(64) std::atomic<std::uint32_t> done_ = 0;  // pieces
     unsigned helpers_;
-    // Of the copy that is under way, as pieces_.
+    // The current copy, with pieces_.
     std::atomic<Copy> copy_ = nullptr;
     std::atomic<std::byte*> to_ = nullptr;
     std::atomic<std::byte const*> from_ = nullptr;
@@ -79,7 +78,7 @@ class CopyTeam {
     std::mutex copying_;
     std::atomic<std::uint32_t> pieces_ = 0;
     alignas(64) std::atomic<Next> next_ = Next{no_piece, 0};
-    std::vector<Thread> threads_;  // the last: they end before what they look at goes
+    std::vector<Thread> threads_;  // last: they end before the members that they use
 };
 
 }  // namespace carillon::detail

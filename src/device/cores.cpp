@@ -24,13 +24,13 @@ struct DestroyTopology {
 };
 using Topology = std::unique_ptr<hwloc_topology, DestroyTopology>;
 
-// The machine with its PCI devices; nullptr where hwloc cannot tell.
+// The machine with its PCI devices; nullptr if hwloc cannot tell.
 Topology load_topology() {
     hwloc_topology_t raw = nullptr;
     if (hwloc_topology_init(&raw) != 0) return nullptr;
     Topology topology(raw);
     hwloc_topology_set_io_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
-    // What asks a GPU's driver would start it.
+    // These components would start a GPU's driver.
     for (char const* component : {"cuda", "nvml", "opencl", "gl", "rsmi", "levelzero"}) {
         hwloc_topology_set_components(raw, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, component);
     }
@@ -49,7 +49,7 @@ std::vector<unsigned> local_cores(std::string const& pci_bus_id) {
     for (int core = hwloc_bitmap_first(home->cpuset); core >= 0;
          core = hwloc_bitmap_next(home->cpuset, core)) {
         cores.push_back(static_cast<unsigned>(core));
-        if (cores.size() == CPU_SETSIZE) break;  // the set may be without end
+        if (cores.size() == CPU_SETSIZE) break;  // the set may be infinite
     }
     return cores;
 }
@@ -75,7 +75,7 @@ std::vector<unsigned> allowed_cores() {
 std::vector<unsigned> cores_near(DeviceInfo const& info) {
     std::vector<unsigned> allowed = allowed_cores();
     if (info.pci_bus_id.empty()) return allowed;
-    std::vector<unsigned> const local = local_cores(info.pci_bus_id);  // ascending, as allowed is
+    std::vector<unsigned> const local = local_cores(info.pci_bus_id);  // ascending, like allowed
     std::vector<unsigned> near;
     std::set_intersection(allowed.begin(), allowed.end(), local.begin(), local.end(),
                           std::back_inserter(near));
@@ -90,7 +90,7 @@ OnCore::OnCore(unsigned core) try {
     CPU_ZERO(&only);
     CPU_SET(core, &only);  // not beyond CPU_SETSIZE: the set stays empty then
     if (sched_setaffinity(0, sizeof(only), &only) == 0) return;
-    // Not looked up beforehand: a thread may leave the cores that it was given for others.
+    // Not checked beforehand: a thread may move to cores outside of those it was given.
     if (errno != EINVAL) throw SystemError("sched_setaffinity", errno);
     throw UsageError(
         fmt::format("there is no core {} for this process; this thread may "

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a device does once it is open; devices/devices.cpp opens it.
+// The operations of an open device; devices/devices.cpp opens it.
 #include "carillon/device.hpp"
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@
 namespace carillon {
 namespace {
 
-// A call that allocates, by `body`.
+// Runs `body`, which allocates.
 template <class Body>
 auto allocating(char const* call, std::size_t size, detail::Backend& backend, Body&& body) {
     return detail::in_call(call, [&] {
@@ -22,7 +22,7 @@ auto allocating(char const* call, std::size_t size, detail::Backend& backend, Bo
         detail::require_addressable(size);
         backend.mark().require_own();
         backend.residents().look_after_orphans();
-        backend.residents().free_retired();  // this may need it
+        backend.residents().free_retired();  // this allocation may need it
         return body();
     });
 }

@@ -6,15 +6,15 @@
 
 namespace carillon::detail {
 
-// A kernel on its way. Destroying one that has not finished leaves it running.
+// A started kernel. Destroying one that has not finished leaves it running.
 class Execution {
    public:
     virtual ~Execution() = default;
     std::unique_ptr<Execution> next;  // while it is an orphan
 
-    // Whether every block has returned. Throws what ended the kernel, if something else did.
+    // Whether every block has returned. Throws the error that ended the kernel, if there is one.
     [[nodiscard]] virtual bool finished() = 0;
-    // Whether nothing of it runs any more, however it ended; does not throw.
+    // Whether no block runs any more, however the kernel ended; does not throw.
     [[nodiscard]] virtual bool gone() noexcept = 0;
 };
 

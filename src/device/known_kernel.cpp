@@ -8,7 +8,7 @@
 namespace carillon::detail {
 namespace {
 
-// Constants need no constructor to run: kernels are made ahead of main(), in any order.
+// Constants need no constructor: kernels are made before main(), in any order.
 constinit KnownKernel* last_known = nullptr;
 constinit std::uint64_t known_so_far = 0;
 

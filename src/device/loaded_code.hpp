@@ -4,12 +4,12 @@
 
 namespace carillon::detail {
 
-// Machine code that a device has loaded. It is unloaded once nobody has it, and no kernel lives on
+// Machine code that a device has loaded. It is unloaded when nobody has it and no kernel lives on
 // the device.
 class LoadedCode {
    public:
     virtual ~LoadedCode() = default;
-    // A kernel, as Program::function wants it. Throws CudaError.
+    // A kernel, for Program::loaded. Throws CudaError.
     [[nodiscard]] virtual void* kernel(char const* name) const = 0;
 };
 

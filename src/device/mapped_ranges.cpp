@@ -13,7 +13,7 @@ namespace {
 
 class RangeList {
    public:
-    // The process's: never deleted, since memory may be let go at any time.
+    // The process's list: never deleted, since memory may be freed at any time.
     static RangeList& get() {
         static auto* const list = new RangeList;
         return *list;
@@ -21,7 +21,7 @@ class RangeList {
 
     void add(HeldMemory const& range) {
         std::lock_guard const lock(ForkMutex<RangeList>::get());
-        // Where a parent had memory at the same address, this one takes its place.
+        // It replaces an entry for a parent's memory at the same address.
         ranges_.insert_or_assign(range.device, Entry{.range = range});
     }
     void remove(std::uint64_t begin) {
@@ -46,7 +46,7 @@ class RangeList {
         return HoldResult::held;
     }
     void end_hold(std::uint64_t begin) {
-        Memory last;  // goes without the lock: its range is removed from here
+        Memory last;  // destroyed without the lock: that removes its range here
         std::lock_guard const lock(ForkMutex<RangeList>::get());
         Entry& entry = ranges_.find(begin)->second;
         if (--entry.holds == 0) last = std::move(entry.freed);
@@ -56,7 +56,7 @@ class RangeList {
     struct Entry {
         HeldMemory range{};
         unsigned holds = 0;
-        Memory freed{};  // by its user, and held
+        Memory freed{};  // freed by its user, but held
         ProcessMark mark{};
     };
 
@@ -70,7 +70,7 @@ class RangeList {
         return touched ? &behind->second : nullptr;
     }
 
-    std::map<std::uint64_t, Entry> ranges_;  // by where they begin
+    std::map<std::uint64_t, Entry> ranges_;  // by begin
 };
 
 void end_hold(std::uint64_t device) { RangeList::get().end_hold(device); }
@@ -92,7 +92,7 @@ bool ListedRange::take_over_if_held(Memory& memory) const noexcept {
     return RangeList::get().hold(address, size, found);
 }
 
-// The first two numbers are the lengths of the name with its zero and of the description.
+// The first two numbers are the lengths of the name, including its zero, and of the description.
 asm(".pushsection .note.carillon, \"a\", @note\n"
     ".balign 4\n"
     ".long 9, 8, 4\n"

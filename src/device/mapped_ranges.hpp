@@ -13,7 +13,7 @@ class Memory;
 
 namespace carillon::detail {
 
-// Has memory found by its address (hold_memory) until it is freed.
+// Makes memory findable by its address (hold_memory) until it is freed.
 class ListedRange {
    public:
     ListedRange(void* device, void* host, std::size_t size, bool write_combining);
@@ -21,16 +21,16 @@ class ListedRange {
     ListedRange(ListedRange const&) = delete;
     ListedRange& operator=(ListedRange const&) = delete;
 
-    // The user frees `memory`, which this range is of. If somebody holds it, the list takes it over
-    // until the last hold ends, nobody finds it any more, and true is returned.
+    // The user frees `memory`, to which this range belongs. If it is held, the list takes it over
+    // until the last hold ends, nobody finds it any more, and the result is true.
     [[nodiscard]] bool take_over_if_held(Memory& memory) const noexcept;
 
    private:
     std::uint64_t begin_;
 };
 
-// The HoldMemory function of this copy. Its ELF note knows the function by a name of the
-// assembler's, which no other copy sees.
+// The HoldMemory function of this copy. Its ELF note refers to it by an assembler name that no
+// other copy sees.
 [[nodiscard, gnu::visibility("hidden")]] HoldResult hold_memory(
     std::uint64_t address, std::uint64_t size, HeldMemory& found) asm("carillon_hold_memory");
 

@@ -33,7 +33,7 @@ void Memory::retire() {
         (void)allocation_.release();
     } else {
         if (allocation_->listed && allocation_->listed->take_over_if_held(*this)) return;
-        allocation_->listed.reset();  // it is its user's no more, although it may stay for a while
+        allocation_->listed.reset();  // its user has freed it, although it may stay for a while
         backend_->residents().retire(std::move(allocation_));
     }
 }

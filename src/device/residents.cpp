@@ -12,7 +12,7 @@
 namespace carillon::detail {
 namespace {
 
-// A kernel, or new memory, may wait so long for a free that is under way.
+// The longest time that a kernel, or new memory, waits for a free in progress.
 constexpr std::chrono::seconds longest_free{10};
 
 template <class T>
@@ -21,7 +21,7 @@ void push(std::unique_ptr<T>& list, std::unique_ptr<T> item) noexcept {
     list = std::move(item);
 }
 
-// One by one: a list that is destroyed as a whole is so by recursion.
+// One by one: destroying a whole list would recurse.
 template <class T>
 std::unique_ptr<T> pop(std::unique_ptr<T>& list) noexcept {
     std::unique_ptr<T> first = std::move(list);
@@ -37,7 +37,7 @@ void keep(std::unique_ptr<Allocation> allocation) noexcept {
     }
 }
 
-// All of a list.
+// Frees all of a list.
 void free_each(std::unique_ptr<Allocation> list) noexcept {
     while (list != nullptr) {
         auto each = pop(list);
@@ -52,7 +52,7 @@ void Residents::adopt(std::unique_ptr<Execution> execution) noexcept {
     push(orphans_, std::move(execution));
 }
 
-// Without the lock: a kernel that is found to have ended says so here, by kernel_ended().
+// Without the lock: a kernel that is found to have ended calls kernel_ended() here.
 void Residents::look_after_orphans() noexcept {
     std::unique_ptr<Execution> orphans;
     {
@@ -88,7 +88,7 @@ void Residents::kernel_started(unsigned blocks, unsigned limit) {
     look_after_orphans();
     std::unique_lock lock(mutex_);
     check_room(blocks, limit);
-    live_blocks_ += blocks;  // what comes to be freed from now on waits for this kernel's end
+    live_blocks_ += blocks;  // memory freed from now on waits for this kernel's end
     if (!freed_.wait_for(lock, longest_free, [this] { return frees_ == 0; })) {
         live_blocks_ -= blocks;
         throw TimeoutError(
@@ -132,7 +132,7 @@ std::unique_ptr<Allocation> Residents::begin_to_free_retired() noexcept {
     return std::move(retired_);
 }
 
-// Without the lock: others ask, and answer, meanwhile.
+// Without the lock: others call meanwhile.
 void Residents::free_what_is_retired() noexcept {
     while (auto list = begin_to_free_retired()) {
         free_each(std::move(list));
@@ -143,8 +143,8 @@ void Residents::free_what_is_retired() noexcept {
     }
 }
 
-// The memory that another thread frees may be what this one needs, or is to register anew. A free
-// that leads here does not wait for itself.
+// The memory that another thread frees may be what this one needs, or registers anew. A free that
+// leads here does not wait for itself.
 void Residents::free_retired() noexcept {
     free_what_is_retired();
     std::unique_lock lock(mutex_);

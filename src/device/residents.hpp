@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels that live on a device, and what has to wait for their end.
+// The kernels that live on a device, and the memory that waits for their end.
 #pragma once
 
 #include <condition_variable>
@@ -13,9 +13,9 @@
 
 namespace carillon::detail {
 
-// What lives on one device, however often it is opened: its kernels' blocks, and memory whose free
-// waits for their end. What it keeps is linked to what it kept before: destructors bring it, which
-// cannot fail for want of memory.
+// The residents of one device, however often it is opened: its kernels' blocks, and memory whose
+// free waits for their end. They are linked into lists: destructors add to them, which must not
+// fail for lack of memory.
 class Residents {
    public:
     Residents() = default;
@@ -23,43 +23,42 @@ class Residents {
     Residents& operator=(Residents const&) = delete;
     ~Residents();
 
-    // Looks for the end of a kernel that its owner has left behind, whenever something is asked
-    // here.
+    // Takes a kernel that its owner has abandoned, and looks for its end at every call here.
     void adopt(std::unique_ptr<Execution> execution) noexcept;
-    // Frees `allocation` before it returns, whoever else frees, if no kernel lives here, or is
-    // about to start; otherwise the next memory that comes or goes does. A driver's free waits for
-    // kernels of the program's own too: nothing is freed in any other call, whoever asks something
-    // until a deadline.
+    // Frees `allocation` before it returns if no kernel lives here or is about to start, whoever
+    // else frees; otherwise memory that comes or goes later frees it. A driver's free also waits
+    // for the program's own kernels: nothing is freed in any other call, since its caller may have
+    // a deadline.
     void retire(std::unique_ptr<Allocation> allocation) noexcept;
     // A kernel of `blocks` blocks, of at most `limit` that fit, has started or ended. The first
-    // throws ResidencyError, and TimeoutError while something is being freed: the free would wait
-    // for this kernel's end.
+    // throws ResidencyError, and TimeoutError during a free, which would wait for this kernel's
+    // end.
     void kernel_started(unsigned blocks, unsigned limit);
     void kernel_ended(unsigned blocks);
-    // Throws the ResidencyError alone.
+    // Throws only the ResidencyError.
     void require_room(unsigned blocks, unsigned limit);
     [[nodiscard]] bool any();  // kernel
-    // Looks whether kernels that were left behind have ended since.
+    // Looks whether abandoned kernels have ended.
     void look_after_orphans() noexcept;
-    // Frees what is retired, unless a kernel lives here, and waits a while for another thread that
-    // does. The driver may wait.
+    // Frees retired memory, unless a kernel lives here, and waits a while for another thread that
+    // does so. The driver may wait.
     void free_retired() noexcept;
 
    private:
-    // The same with the lock.
+    // require_room() under the lock.
     void check_room(unsigned blocks, unsigned limit) const;
     // Whether it may be freed now; otherwise it is retired.
     [[nodiscard]] bool begin_to_free(std::unique_ptr<Allocation>& allocation) noexcept;
-    // What is retired, unless a kernel lives here or another thread frees it.
+    // The retired memory, unless a kernel lives here or another thread frees it.
     [[nodiscard]] std::unique_ptr<Allocation> begin_to_free_retired() noexcept;
     void free_what_is_retired() noexcept;
 
     ProcessMark mark_;
     std::mutex mutex_;
     std::condition_variable freed_;
-    unsigned frees_ = 0;             // under way
-    std::thread::id frees_retired_;  // the thread that frees what was retired; none
-    unsigned live_blocks_ = 0;       // those of kernels that are about to start, too
+    unsigned frees_ = 0;             // frees in progress
+    std::thread::id frees_retired_;  // the thread that frees retired memory; none
+    unsigned live_blocks_ = 0;       // includes those of kernels that are about to start
     std::unique_ptr<Execution> orphans_;
     std::unique_ptr<Allocation> retired_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a flush that failed has left behind: it leaves with the next flush.
+// The ranges of failed flushes: they are flushed with the next flush.
 #pragma once
 
 #include <atomic>
@@ -12,8 +12,8 @@ namespace carillon::detail {
 template <class Range>
 class Unflushed {
    public:
-    // Calls flush(range), and ahead of it for what failed before. What fails this time is left for
-    // the next one. From any thread.
+    // Calls flush(range), and before it for ranges that failed earlier. Ranges that fail now are
+    // left for the next call. From any thread.
     template <class Flush>
     void flush(Range const& range, Flush&& flush) {
         if (!any_.load(std::memory_order_relaxed)) return keeping(range, flush);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which device a selector names: the one place that knows every backend.
+// Finds the device that a selector names: the one place that knows every backend.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,8 +23,8 @@ namespace {
 using detail::Backend;
 using detail::EmulatedMemory;
 
-// The devices that are not GPUs of CUDA's; the first is what a machine without a GPU gets. To add
-// one: implement Backend, and name it here.
+// The devices other than CUDA's GPUs; a machine without a GPU gets the first. To add one: implement
+// Backend, and name it here.
 struct OtherDevice {
     std::string_view selector;
     bool emulated;  // it only stands in for a GPU
@@ -54,7 +54,7 @@ std::shared_ptr<Backend> open_other(OtherDevice const& device, DeviceOptions con
     return backend;
 }
 
-// Once in a process: a program that was to be fast will not be.
+// Once in a process, since the program will be slow.
 void tell_that_it_is_emulated(std::string const& why) {
     static std::atomic_flag told;
     if (told.test_and_set()) return;
@@ -72,7 +72,7 @@ std::shared_ptr<Backend> open_best(DeviceOptions const& options, std::string& wh
         tell_that_it_is_emulated(why_emulated);
         return open_other(other_devices.front(), options);
     }
-    return detail::open_cuda(0, options);  // a GPU that cannot be used is an error, not a detour
+    return detail::open_cuda(0, options);  // a GPU that cannot be used is an error
 }
 
 std::shared_ptr<Backend> open_ordinal(std::string_view selector, std::string_view digits,
@@ -106,10 +106,10 @@ std::shared_ptr<Backend> open_backend(std::string_view selector, DeviceOptions c
     return open_ordinal(selector, digits, on_host);
 }
 
-// The device as open() finds it, or what open() says instead.
+// The device as open() finds it, or the error of open().
 DeviceInfo try_describe(std::string_view selector, bool emulated) {
     try {
-        return Device::open(selector, {.stack_bytes = 0}).info();  // which reserves none
+        return Device::open(selector, {.stack_bytes = 0}).info();  // reserves no stack
     } catch (Error const& error) {
         DeviceInfo info;
         info.selector = selector;
@@ -119,8 +119,8 @@ DeviceInfo try_describe(std::string_view selector, bool emulated) {
     }
 }
 
-// DeviceOptions::stack_bytes, or what the environment says in its place: on any device, so that an
-// error is found where there is no GPU, too.
+// DeviceOptions::stack_bytes, or the environment's value instead. It is parsed for any device, so
+// that an error is also found without a GPU.
 std::optional<std::size_t> stack_asked_for(std::optional<std::size_t> option) {
     constexpr char const* variable = "CARILLON_STACK_BYTES";
     char const* const text = std::getenv(variable);
@@ -170,7 +170,7 @@ std::vector<DeviceInfo> Device::list() {
             for (int i = 0; i < count; ++i) {
                 all.push_back(try_describe(fmt::format("cuda:{}", i), false));
             }
-        } catch (DeviceNotFoundError const&) {  // a machine without GPU has the emulated ones
+        } catch (DeviceNotFoundError const&) {  // a machine without a GPU has the emulated ones
         }
         for (OtherDevice const& each : other_devices) {
             all.push_back(try_describe(each.selector, each.emulated));

@@ -16,7 +16,7 @@ namespace {
 
 constexpr unsigned most_threads_of_a_block = 1024;  // on every GPU so far
 constexpr unsigned most_blocks_of_an_sm = 32;       // likewise
-constexpr std::chrono::seconds own_patience{1};     // of a kernel that has no stop_timeout
+constexpr std::chrono::seconds own_patience{1};     // for a kernel without a stop_timeout
 
 // Whether `there` became true within the timeout.
 template <class Condition>
@@ -88,11 +88,11 @@ bool RunningKernel::wait(std::chrono::nanoseconds timeout) const {
 
 void RunningKernel::leave(std::chrono::nanoseconds patience, bool says_so) noexcept {
     if (execution_ == nullptr) return;
-    if (backend_->mark().inherited()) {  // the parent's, whose threads are not here
+    if (backend_->mark().inherited()) {  // it is the parent's, whose threads are not here
         (void)execution_.release();
         return;
     }
-    // Not for finished(): what failed may have blocks that are still on their way to the end.
+    // Not finished(): a failed kernel may have blocks that have not ended yet.
     if (!poll_until(patience, [this] { return execution_->gone(); })) {
         if (says_so) {
             detail::say_line(

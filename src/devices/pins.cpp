@@ -10,9 +10,8 @@ namespace carillon {
 Pins::Pins(Device const& device, std::span<std::uint32_t const> sms) try
     : roles_(static_cast<unsigned>(sms.size())), blocks_(roles_) {
     if (sms.empty()) throw UsageError("at least one role is needed");
-    // Two rounds of the block scheduler: an SM that another kernel uses may be passed
-    // over in the first.
-    auto const count = device.info().sm_count;  // none: there is nothing to choose
+    // Two rounds of the block scheduler: the first may skip an SM that another kernel uses.
+    auto const count = device.info().sm_count;  // none: there is no choice
     if (count) blocks_ = std::max(2U * static_cast<unsigned>(*count), 2 * roles_);
     std::size_t const size = detail::PinTable::words_for(roles_) * sizeof(std::uint64_t);
     memory_ = device.allocate(size);

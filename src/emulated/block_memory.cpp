@@ -25,7 +25,7 @@ struct SharedPlace {
 // A thread is one block, and ends with it.
 thread_local std::vector<SharedPlace> places;
 
-constexpr int arbitrary = 0xa5;  // a program that reads before it writes finds no zeros
+constexpr int arbitrary = 0xa5;  // a program that reads before it writes must not find zeros
 
 }  // namespace
 

@@ -12,7 +12,7 @@ namespace {
 using Runner = std::shared_ptr<BlockRunner const>;
 
 Runner& the_runner() {
-    static auto& runner = *new Runner;  // never destroyed: kernels with static storage start later
+    static auto& runner = *new Runner;  // never destroyed: static kernels start later
     return runner;
 }
 

@@ -25,9 +25,9 @@
 namespace carillon::detail {
 namespace {
 
-// Device memory from Vulkan's CPU driver: the device sees it through a second mapping, imported
-// from the exported descriptor as CUDA would. The thread sanitizer follows addresses: with one
-// mapping it sees both sides of a ring.
+// Device memory from Vulkan's CPU driver. The device has a second mapping, imported from the
+// exported descriptor like CUDA would. The thread sanitizer follows addresses: it needs one mapping
+// to see both sides of a ring.
 class ImportedAllocation final : public VulkanAllocation {
    public:
     ImportedAllocation(VulkanDevice const& vulkan, std::size_t bytes, DeviceInfo const& info)
@@ -43,8 +43,8 @@ class ImportedAllocation final : public VulkanAllocation {
 
 thread_local bool runs_a_block = false;
 
-// Where nvcc compiles a program it gives each __device__ function, for the host, a body that calls
-// exit(), and says nothing.
+// If nvcc compiles a program, it silently gives each __device__ function a host body that calls
+// exit().
 void tell_that_a_block_exits() noexcept {
     if (!runs_a_block) return;
     say_line(
@@ -52,7 +52,7 @@ void tell_that_a_block_exits() noexcept {
         "makes that of a call of a function that is __device__ alone: write CARILLON_HD");
 }
 
-// What the threads of one kernel share with whoever waits for it, and outlives both.
+// The state that the threads of one kernel share with its waiters, which outlives both.
 struct KernelThreads : std::enable_shared_from_this<KernelThreads> {
     enum class Gate : std::uint8_t { closed, open, never };
 
@@ -60,7 +60,7 @@ struct KernelThreads : std::enable_shared_from_this<KernelThreads> {
     std::function<void(unsigned)> run_block;
     unsigned blocks = 0;
     std::atomic<unsigned> running = 0;
-    std::atomic<bool> ended = false;  // and the backend knows
+    std::atomic<bool> ended = false;  // and the backend knows it
     std::atomic<bool> failed = false;
     std::mutex mutex;
     std::exception_ptr failure;
@@ -70,7 +70,7 @@ struct KernelThreads : std::enable_shared_from_this<KernelThreads> {
     void start() {
         static bool const told = std::atexit(tell_that_a_block_exits) == 0;
         (void)told;
-        std::vector<Thread> threads;  // are waited for where not all can be had
+        std::vector<Thread> threads;  // joined if some cannot be started
         threads.reserve(blocks);
         try {
             for (unsigned block = 0; block < blocks; ++block) {
@@ -109,7 +109,7 @@ struct KernelThreads : std::enable_shared_from_this<KernelThreads> {
         }
         runs_a_block = false;
         if (running.fetch_sub(1) != 1) return;
-        // Before `ended`: a device that its owner has closed is not to close on this thread later.
+        // Before `ended`: a device that its owner has closed must not close on this thread later.
         std::exchange(backend, nullptr)->residents().kernel_ended(blocks);
         ended = true;
     }
@@ -119,8 +119,8 @@ class ThreadExecution final : public Execution {
    public:
     explicit ThreadExecution(std::shared_ptr<KernelThreads> kernel) : kernel_(std::move(kernel)) {}
 
-    // A block that throws fails the kernel at once, as a fault does on a GPU; its other blocks have
-    // to be told to end all the same.
+    // A block that throws fails the kernel at once, like a fault on a GPU; its other blocks must
+    // still be told to end.
     bool finished() override {
         if (!kernel_->failed) return kernel_->ended;
         std::lock_guard const lock(kernel_->mutex);
@@ -132,7 +132,7 @@ class ThreadExecution final : public Execution {
     std::shared_ptr<KernelThreads> kernel_;
 };
 
-// CPU threads, on memory of the CPU's.
+// Traits of CPU threads on memory of the CPU.
 constexpr DeviceTraits emulated_traits{.cuda = false,
                                        .shares_processors = true,
                                        .one_thread_a_block = true,

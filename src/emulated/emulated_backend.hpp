@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The emulated device, as src/devices opens it.
+// Opens the emulated device, for src/devices.
 #pragma once
 
 #include <memory>
@@ -9,8 +9,8 @@
 
 namespace carillon::detail {
 
-// Blocks of the emulated device that may live at once. It stands for what a GPU's occupancy sets;
-// the number is our choice: enough for tests of many blocks, few enough threads for a laptop.
+// The most blocks of the emulated device that live at once, in place of a GPU's occupancy. Our
+// choice: enough for tests of many blocks, few enough threads for a laptop.
 inline constexpr unsigned emulated_resident_blocks = 64;
 
 // Memory from a memfd, or from Vulkan's CPU driver.

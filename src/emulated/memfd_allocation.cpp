@@ -15,7 +15,7 @@ class MemfdAllocation final : public Allocation {
     explicit MemfdAllocation(std::size_t bytes) : of_host_(bytes) {
         size = bytes;
         host = of_host_.bytes().data();
-        // The thread sanitizer follows addresses: with one mapping it sees both sides of a ring.
+        // The thread sanitizer follows addresses: it needs one mapping to see both sides of a ring.
         if (CARILLON_THREAD_SANITIZER == 0) of_device_.emplace(of_host_.descriptor(), bytes);
         device = of_device_ ? of_device_->get() : host;
     }

@@ -8,9 +8,8 @@
 
 namespace carillon::detail {
 
-// Shared memory of `size` bytes, zeroed, mapped once for the host and once for the device, as on
-// a GPU: an address used on the wrong side stands out. `call` names the caller in errors.
-// Throws OutOfMemoryError, SystemError.
+// Shared memory of `size` bytes, zeroed, mapped once for the host and once for the device, like on
+// a GPU: so an address used on the wrong side is found. Throws OutOfMemoryError, SystemError.
 [[nodiscard]] std::unique_ptr<Allocation> allocate_memfd(std::size_t size);
 
 }  // namespace carillon::detail

@@ -16,11 +16,11 @@ namespace {
 
 class RegisteredRanges {
    public:
-    // The process's: a child may register its copies of the bytes. Never deleted, since memory may
-    // be let go at any time.
+    // One list for each process: a child may register its copies of the bytes. Never deleted, since
+    // memory may be freed at any time.
     static RegisteredRanges& get() { return PerProcess<RegisteredRanges>::get(); }
 
-    // False where some of it is there already.
+    // False if some of the range is there already.
     [[nodiscard]] bool add(std::uintptr_t begin, std::size_t size) {
         std::lock_guard const lock(mutex_);
         auto const after = sizes_.lower_bound(begin);
@@ -39,7 +39,7 @@ class RegisteredRanges {
 
    private:
     std::mutex mutex_;
-    std::map<std::uintptr_t, std::size_t> sizes_;  // by where they begin
+    std::map<std::uintptr_t, std::size_t> sizes_;  // by begin
 };
 
 class RegisteredRange final : public Allocation {

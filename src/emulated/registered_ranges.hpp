@@ -10,9 +10,9 @@
 
 namespace carillon::detail {
 
-// Memory of the caller's that is registered, until the allocation goes. The emulated device's
-// threads address it as the caller does; what is kept is which bytes of the process these are,
-// since CUDA registers none twice. Throws UsageError where some of them are already.
+// Registers memory of the caller until the allocation goes. The emulated device's threads use the
+// caller's addresses. The list records the registered bytes, since CUDA registers none twice.
+// Throws UsageError if some of them are registered already.
 [[nodiscard]] std::unique_ptr<Allocation> register_range(std::span<std::byte> bytes);
 
 }  // namespace carillon::detail

@@ -42,8 +42,8 @@ class ForeignVulkanMemory final : public VulkanAllocation {
     }
 };
 
-// Mesa's CPU driver exports a file, and reads from whatever it imports: a pipe would keep it
-// waiting. What a GPU's driver exports is opaque, and its own to check.
+// Mesa's CPU driver exports a file, and reads from any descriptor that it imports: a pipe would
+// block it. A GPU's driver exports an opaque descriptor, and checks it itself.
 void require_file(FileDescriptor const& fd, std::size_t size) {
     struct stat found {};
     if (::fstat(fd.get(), &found) != 0) throw SystemError("fstat", errno);
@@ -83,7 +83,7 @@ std::unique_ptr<Allocation> map(FileDescriptor fd, std::size_t size, MemorySourc
         case MemorySource::unknown:
             break;
     }
-    // What came from elsewhere may be no source at all.
+    // A value from elsewhere may be no MemorySource at all.
     std::string_view const name = source > MemorySource::memfd ? "" : to_string(source);
     throw UnsupportedError(fmt::format("memory of {} cannot be mapped by another process",
                                        name.empty() ? "unknown source" : name));
@@ -107,7 +107,7 @@ std::optional<Uuid> uuid_of(std::string_view text) {
 
 ForeignMemory::ForeignMemory(FileDescriptor fd, std::size_t size, MemorySource source,
                              std::optional<Uuid> const& uuid, MapAccess access)
-    // What a child has inherited stays as it is.
+    // An inherited object stays in a child.
     : memory_(OwnedByProcess<Allocation>(map(std::move(fd), size, source, uuid, access))) {}
 
 ForeignMemory& ForeignMemory::operator=(ForeignMemory&& other) noexcept {

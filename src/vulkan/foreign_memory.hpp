@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that another process has made and exported, mapped here without CUDA.
+// Maps memory that another process has made and exported, without CUDA.
 #pragma once
 
 #include <cstddef>
@@ -17,23 +17,23 @@
 
 namespace carillon::detail {
 
-// Of "GPU-" and 32 digits with hyphens among them; none for anything else.
+// The UUID in "GPU-" and 32 digits with hyphens; none for anything else.
 [[nodiscard]] std::optional<Uuid> uuid_of(std::string_view text);
 [[nodiscard]] inline std::optional<Uuid> uuid_of(DeviceInfo const& info) {
     return uuid_of(info.uuid);
 }
 
-// Of a descriptor that the other side's Memory::export_fd gave. Kept from children that are forked:
-// in one of them host_ptr() throws ForkError. Where the process opens a Vulkan device for it, that
+// The memory of a descriptor that the other side's Memory::export_fd gave. Forked children do not
+// have it: there host_ptr() throws ForkError. If the process opens a Vulkan device for it, that
 // stays open for good (VulkanDevice::open).
 class ForeignMemory {
    public:
-    // `size`: Memory::size() there. `source` says what kind the descriptor is: `memfd` and `host`
-    // are sealed shared memory (Device::allocate_shared_host), `vulkan` is memory of the GPU with
-    // this UUID, or without one of Vulkan's CPU driver. Throws UsageError
-    // for a descriptor that is something else or has another size, as far as can be known of it,
-    // and UnsupportedError for memory of any other source; what VulkanDevice::open and import
-    // throw; SystemError. `access`: for reading alone there is shared memory only.
+    // `size` is Memory::size() on the other side. `source` is the descriptor's kind: `memfd` and
+    // `host` are sealed shared memory (Device::allocate_shared_host); `vulkan` is memory of the GPU
+    // with this UUID, or of Vulkan's CPU driver without one. With `access` for reading alone there
+    // is only shared memory. Throws UsageError for a descriptor of another kind or size, as far as
+    // that can be known, UnsupportedError for memory of any other source; what VulkanDevice::open
+    // and import throw; SystemError.
     ForeignMemory(FileDescriptor fd, std::size_t size, MemorySource source,
                   std::optional<Uuid> const& uuid, MapAccess access = MapAccess::read_write);
     ForeignMemory(std::string_view call, FileDescriptor fd, std::size_t size, MemorySource source,
@@ -50,7 +50,7 @@ class ForeignMemory {
     ForeignMemory& operator=(ForeignMemory const&) = delete;
     ~ForeignMemory();
 
-    // None of these has anything to say of what was moved from.
+    // A moved-from object gives null and 0.
     [[nodiscard]] void* host_ptr() const;
     [[nodiscard]] std::size_t size() const { return memory_ ? memory_->size : 0; }
     // For access policies: nullptr on coherent memory.

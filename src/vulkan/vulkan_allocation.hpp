@@ -10,8 +10,8 @@
 
 namespace carillon::detail {
 
-// Device memory that a mapped Vulkan block backs. How the device addresses it is for the derived
-// class, which zeroes it when it can.
+// Device memory in a mapped Vulkan block. The derived class sets the device's address, and zeroes
+// the memory when it can.
 class VulkanAllocation : public Allocation {
    public:
     VulkanAllocation(std::unique_ptr<VulkanBlock> block, std::size_t bytes, DeviceInfo const& info)

@@ -12,7 +12,7 @@ namespace {
 
 constexpr auto handle_type = vk::ExternalMemoryHandleTypeFlagBits::eOpaqueFd;
 
-// Which file a descriptor is of.
+// Identifies the file of a descriptor.
 class Identity {
    public:
     explicit Identity(FileDescriptor const& fd) {
@@ -45,7 +45,7 @@ class Block final : public VulkanBlock {
         FileDescriptor fd(vulkan_call("vkGetMemoryFdKHR", [&] {
             return context_.device->getMemoryFdKHR({*memory_, handle_type});
         }));
-        fd.close_on_exec();  // Vulkan leaves that to the driver, and lavapipe does not
+        fd.close_on_exec();  // Vulkan leaves that to the driver, and lavapipe does not do it
         return fd;
     }
 
@@ -76,7 +76,8 @@ class Block final : public VulkanBlock {
             (void)import_fd.release();  // a successful import owns the descriptor
             return memory;
         } catch (VulkanError const&) {
-            // It stays ours then, but Mesa 22.3 closes it: its number may be another's by now.
+            // It should stay ours, but Mesa 22.3 closes it: its number may be another file's by
+            // now.
             if (!(Identity(import_fd) == imported)) (void)import_fd.release();
             throw;
         }

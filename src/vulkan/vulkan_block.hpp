@@ -10,7 +10,7 @@
 
 namespace carillon::detail {
 
-// What a block needs of its device.
+// The parts of its device that a block needs.
 struct VulkanContext {
     std::shared_ptr<VulkanDevice const> owner;
     vk::raii::Device const* device = nullptr;
@@ -19,8 +19,8 @@ struct VulkanContext {
 };
 
 // Allocates (import_fd empty) or imports, and maps. The memory is bound to no buffer: an NVIDIA
-// driver keeps exportable buffers out of the memory type that is device-local and mappable, while
-// the memory itself can be exported from there.
+// driver keeps exportable buffers out of the device-local mappable memory type, but the memory
+// itself can be exported.
 [[nodiscard]] std::unique_ptr<VulkanBlock> make_vulkan_block(VulkanContext context,
                                                              std::size_t size,
                                                              FileDescriptor import_fd);

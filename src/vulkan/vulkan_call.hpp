@@ -11,7 +11,7 @@
 
 namespace carillon::detail {
 
-// Runs `call` and turns what vulkan.hpp throws into a VulkanError that names the call.
+// Runs `call`, and turns an error of vulkan.hpp into a VulkanError that names the call.
 template <class Call>
 auto vulkan_call(std::string_view name, Call&& call) {
     try {

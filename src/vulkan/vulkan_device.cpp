@@ -36,13 +36,13 @@ vk::raii::Instance make_instance(vk::raii::Context const& context) {
         info.pApplicationInfo = &application;
         try {
             return context.createInstance(info);
-        } catch (vk::IncompatibleDriverError const&) {  // the loader's word for "no driver"
+        } catch (vk::IncompatibleDriverError const&) {  // the loader's error for "no driver"
             throw UnsupportedError("vkCreateInstance", "no Vulkan driver (ICD) was found");
         }
     });
 }
 
-// The loader and an instance, for good once they are there: see VulkanDevice::open.
+// The loader and an instance, which stay for good: see VulkanDevice::open.
 struct VulkanInstance {
     vk::raii::Context context = load_vulkan();
     vk::raii::Instance instance = make_instance(context);
@@ -67,7 +67,7 @@ vk::raii::PhysicalDevice choose(vk::raii::Instance const& instance,
     auto devices = vulkan_call("vkEnumeratePhysicalDevices", [&]() {
         try {
             return vk::raii::PhysicalDevices(instance);
-        } catch (vk::InitializationFailedError const&) {  // vulkan.hpp's word for "none"
+        } catch (vk::InitializationFailedError const&) {  // vulkan.hpp's error for "none"
             throw UnsupportedError("vkEnumeratePhysicalDevices",
                                    "no Vulkan driver (ICD) was found");
         }
@@ -150,7 +150,7 @@ vk::raii::Device OpenedDevice::make_device() const {
     }
     std::vector<char const*> extensions{VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME};
     if (has_budget_) extensions.push_back(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
-    // No queue is ever used, but a device has to have one: any family will do.
+    // No queue is ever used, but a device must have one: any family will do.
     auto const families = physical_.getQueueFamilyProperties();
     auto const family =
         std::find_if(families.begin(), families.end(),
@@ -259,11 +259,11 @@ void OpenedDevice::describe(DeviceInfo& info) const {
 
 }  // namespace
 
-// A device that was opened is kept for good. One process could open a GPU some eighty times with an
-// instance each, and some hundreds of times with one: then the driver (NVIDIA 580) gave no more.
+// An open device is kept for good. One process could open a GPU about eighty times with an instance
+// each, and some hundreds of times with one; then the driver (NVIDIA 580) failed.
 std::shared_ptr<VulkanDevice> VulkanDevice::open(std::optional<Uuid> const& uuid,
                                                  DeviceOptions const& options) {
-    // A driver's threads, and its connection to the device, are not a child's.
+    // A child has neither the driver's threads nor its connection to the device.
     static ProcessMark const first_use;
     first_use.require_own();
     using Key = std::tuple<std::optional<Uuid>, bool, bool>;

@@ -23,10 +23,10 @@ class VulkanBlock {
    public:
     virtual ~VulkanBlock() = default;
     [[nodiscard]] virtual void* mapped() const = 0;
-    // Bytes of the Vulkan allocation: what was asked for, in whole atoms.
+    // Bytes of the Vulkan allocation: the size asked for, in whole atoms.
     [[nodiscard]] virtual std::size_t allocated() const = 0;
     [[nodiscard]] virtual FileDescriptor export_fd() const = 0;
-    // Whole atoms of the range; throws VulkanError.
+    // For whole atoms of the range; throws VulkanError.
     virtual void flush(void const* where, std::size_t size) const = 0;
     virtual void invalidate(void const* where, std::size_t size) const = 0;
 };
@@ -35,9 +35,9 @@ class VulkanDevice {
    public:
     virtual ~VulkanDevice() = default;
 
-    // The Vulkan device whose UUID is `uuid`, or without one the first that is a CPU.
-    // Throws UnsupportedError: no loader, no driver (ICD), no such device, no fd export, no
-    // suitable memory; VulkanError.
+    // The Vulkan device with this UUID, or by default the first that is a CPU. Throws
+    // UnsupportedError: no loader, no driver (ICD), no such device, no fd export, no suitable
+    // memory; VulkanError.
     [[nodiscard]] static std::shared_ptr<VulkanDevice> open(std::optional<Uuid> const& uuid,
                                                             DeviceOptions const& options);
 
@@ -45,7 +45,7 @@ class VulkanDevice {
     virtual void describe(DeviceInfo& info) const = 0;
     // Not zeroed. Throws OutOfMemoryError when the heap is too small, VulkanError.
     [[nodiscard]] virtual std::unique_ptr<VulkanBlock> allocate(std::size_t size) const = 0;
-    // Maps memory that `fd` exports, `size` bytes as for the allocation that was exported.
+    // Maps memory that `fd` exports; `size` is that of the exported allocation.
     [[nodiscard]] virtual std::unique_ptr<VulkanBlock> import(FileDescriptor fd,
                                                               std::size_t size) const = 0;
 };
