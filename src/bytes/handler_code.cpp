@@ -21,7 +21,7 @@ namespace carillon {
 namespace detail {
 namespace {
 
-// Throws UsageError for what ends before its end to NVRTC.
+// Throws UsageError for a text with a byte 0, at which NVRTC would stop.
 void require_no_zero(std::string_view what, std::string_view text) {
     if (text.find('\0') == text.npos) return;
     throw UsageError(fmt::format("{} has a byte 0 in it", what));
@@ -34,7 +34,7 @@ void require_texts(std::string_view text, HandlerOptions const& options) {
     }
 }
 
-// Throws UnsupportedError unless there is one for such a GPU.
+// Throws UnsupportedError unless NVRTC has one for such a GPU.
 std::string architecture(Nvrtc const& nvrtc, int compute_capability) {
     auto const all = nvrtc.architectures();
     if (std::ranges::find(all, compute_capability) != all.end()) {
@@ -55,7 +55,7 @@ std::vector<std::string> compiler_options(HandlerOptions const& options, std::st
     return all;
 }
 
-// All that the machine code is made of. Where the headers lie is not: what is in them is.
+// Everything that determines the machine code: the content of the headers, not their folder.
 std::string cache_key(Nvrtc const& nvrtc, HandlerOptions const& options,
                       std::vector<std::string> const& words, std::filesystem::path const& headers,
                       NvrtcProgram const& program) {

@@ -19,7 +19,7 @@
 
 namespace carillon::detail {
 
-// A handler's machine code, and where it is loaded. From any thread.
+// A handler's machine code, and the devices that have loaded it. From any thread.
 class HandlerCode {
    public:
     HandlerCode(BytesType request, BytesType reply, int compute_capability, std::string cubin,
@@ -30,10 +30,10 @@ class HandlerCode {
     }
     [[nodiscard]] static HandlerCode& of(CompiledHandler const& handler) { return *handler.code_; }
 
-    // Loads it, unless it is loaded there. Throws UsageError for a device of another compute
+    // Loads it on the device if necessary. Throws UsageError for a device of another compute
     // capability, and what Backend::load throws.
     void load(Device const& device);
-    // Starts it with `kernel`, for clients of this process or of `others`. It is loaded on the
+    // Starts it with `kernel`, for clients of this process or of `others`. It must be loaded on the
     // device.
     [[nodiscard]] RunningKernel start(Device const& device, KernelOptions const& options,
                                       TextKernel const& kernel, bool others);
@@ -47,7 +47,7 @@ class HandlerCode {
     TextKernelFacts const facts;
 
    private:
-    // nullptr: not yet. With the mutex held.
+    // nullptr: not yet. Call it with the mutex held.
     [[nodiscard]] std::shared_ptr<LoadedCode> loaded_on(Backend const& backend) const;
 
     struct Loaded {
@@ -56,7 +56,7 @@ class HandlerCode {
     };
 
     mutable std::mutex mutex_;
-    std::vector<Loaded> loaded_;  // of each device that it was loaded on
+    std::vector<Loaded> loaded_;  // one for each device that has loaded it
 };
 
 }  // namespace carillon::detail

@@ -14,10 +14,10 @@
 namespace carillon {
 namespace {
 
-// A block's share of a read is at least this, where it can be: what its threads load in one go.
+// The least share of a block, if possible: what its threads load at once.
 constexpr std::size_t smallest_share = 4096;
 
-// Of the buffer that reads come to. Throws UsageError, OutOfMemoryError.
+// The size of the buffer that receives reads. Throws UsageError, OutOfMemoryError.
 std::size_t buffer_size(DeviceReaderOptions const& options) {
     if (options.largest == 0) throw UsageError("the largest read has no bytes");
     return detail::sum_of_sizes(options.largest, detail::CopyKernel::vector_bytes);
@@ -49,7 +49,7 @@ std::span<std::byte const> ReaderClient::read(std::uintptr_t address, std::size_
             fmt::format("{} bytes asked for, the largest read is of {}", size, largest_));
     }
     if (size == 0) return {};
-    // A read that was given up may still be on its way into the same memory.
+    // A read that was given up may still write to the same memory.
     if (!none_owed()) [[unlikely]] {
         Deadline const deadline(timeout);
         await_replies(timeout);
@@ -75,7 +75,7 @@ std::span<std::byte const> ReaderClient::read_shares(std::uintptr_t address, std
     std::size_t const even = (size + blocks_.size() - 1) / blocks_.size();
     constexpr std::size_t unit = CopyKernel::share_unit;
     std::size_t const share = std::max((even + unit - 1) / unit * unit, smallest_share);
-    // All requests leave with one fence, and one release orders them behind what was copied.
+    // All requests leave with one fence, and one release orders them behind earlier copies.
     auto data = OutOfLine::written;
     auto block = blocks_.begin();
     for (std::size_t offset = 0; offset < size; offset += share) {
@@ -89,7 +89,7 @@ std::span<std::byte const> ReaderClient::read_shares(std::uintptr_t address, std
 
 void ReaderClient::send(Block& block, CopyRequest const& request, std::uint32_t lines,
                         OutOfLine data) {
-    // There is room while no more than one read is under way.
+    // There is room while at most one read is outstanding.
     if (!block.requests.try_push_uncommitted(request, data)) {
         throw TimeoutError("no slot came free");
     }

@@ -15,7 +15,7 @@
 namespace carillon {
 namespace {
 
-// A piece is at least what a block's threads load in one go; at most what takes a few hundred
+// A piece is at least what a block's threads load at once, and at most what takes a few hundred
 // microseconds, after which the block looks for a stop.
 constexpr std::size_t smallest_piece = 8192;
 constexpr std::size_t largest_piece = std::size_t{8} << 20;
@@ -25,7 +25,7 @@ constexpr std::size_t largest_piece = std::size_t{8} << 20;
     return (size + unit - 1) / unit * unit;
 }
 
-// From one chunk to the next. Throws UsageError, and leaves what is too much to the allocation.
+// Bytes from one chunk to the next. Throws UsageError; the allocation refuses too large sizes.
 std::size_t stride_of(DeviceWriterOptions const& options) {
     if (options.chunk == 0) throw UsageError("a chunk has no bytes");
     if (options.chunks == 0) throw UsageError("there is no chunk");
@@ -143,7 +143,7 @@ void WriterClient::copy_to_device(Memory const& to, std::size_t offset, Memory c
     carillon::copy_to_device(to, offset, {bytes, size});
 }
 
-// Device memory that is the host's is the CPU's own.
+// "Device memory" that is the host's is the CPU's own.
 bool WriterClient::cpu_is_faster(std::size_t size, std::size_t least) const {
     return size < least || copies_.device().info().memory_source == MemorySource::host;
 }
@@ -155,7 +155,7 @@ void WriterClient::begin(Copy& copy) {
 
 void WriterClient::ask(Copy& copy) {
     queue_.take_replies();
-    // What was given up may still be on its way, to the same place.
+    // A copy that was given up may still write to the same place.
     if (queue_.done() < given_up_) return;
     copy.host == nullptr ? ask_for_pieces(copy) : ask_for_a_chunk(copy);
 }
@@ -172,7 +172,7 @@ void WriterClient::ask_for_pieces(Copy& copy) {
     if (queue_.sent() != before) queue_.commit();
 }
 
-// One at a time: the device fetches it while the next one is filled.
+// Asks for one chunk: the device fetches it while the next one is filled.
 void WriterClient::ask_for_a_chunk(Copy& copy) {
     if (copy.left == 0 || queue_.done() < used_by_[next_chunk_] || queue_.was_full()) return;
     std::size_t const size = std::min(copy.left, chunk_);
@@ -188,7 +188,7 @@ void WriterClient::ask_for_a_chunk(Copy& copy) {
     copy.left -= size;
 }
 
-// As many for each block, of one size but for the last.
+// The size of pieces: equally many for each block, all of one size but the last.
 std::size_t WriterClient::piece_of(std::size_t size) const {
     std::size_t const blocks = queue_.blocks();
     std::size_t const most = blocks * largest_piece;

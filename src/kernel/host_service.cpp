@@ -38,7 +38,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A credit goes back across the bus for so many requests; they have to fit beside a warp's.
+// One credit crosses the bus for this many requests; they must fit beside a warp's messages.
 constexpr std::uint32_t stripe = 16;
 constexpr std::uint32_t least_capacity = 32;
 
@@ -56,7 +56,7 @@ MpmcRingOptions ring_options(std::uint32_t capacity, Sequence first) {
             .for_tests = {.first = first}};
 }
 
-// Bytes of the slots' lines, up to where the words begin.
+// The bytes of the slots' lines, up to the words.
 std::size_t lines_size(std::size_t slots) {
     constexpr std::size_t page = 4096;
     return (slots * sizeof(Line) + page - 1) / page * page;
@@ -77,7 +77,7 @@ void ServiceFailures::rethrow_first() const {
 
 namespace {
 
-// Takes what has come and hands on its payload and its number; whether there was any.
+// Takes requests and passes on payload and number; returns whether there were any.
 using Poll = std::function<bool(std::function<void(PayloadWords const&, Sequence)> const&)>;
 
 template <std::size_t quads>
@@ -95,7 +95,7 @@ Poll poll_of_quads(MpmcRingView const& ring, HostMapped const& far) {
     };
 }
 
-// Requests that fill so many quads of their line.
+// For requests that fill this many quads of their line.
 Poll poll_of(std::uint32_t quads, MpmcRingView const& ring, HostMapped const& far) {
     switch (quads) {
         case 1:
@@ -111,7 +111,7 @@ Poll poll_of(std::uint32_t quads, MpmcRingView const& ring, HostMapped const& fa
 
 }  // namespace
 
-// What the thread uses, and outlives a server that could not wait for it.
+// The state of the thread, which outlives a server that could not wait for the thread.
 class RequestServer::State {
    public:
     State(std::string_view owner, Device const& device, std::uint32_t quads, std::uint32_t capacity,
@@ -129,7 +129,7 @@ class RequestServer::State {
     [[nodiscard]] ServiceThreadOptions const& options() const { return options_; }
     [[nodiscard]] ServiceFailures const& failures() const { return failures_; }
 
-    // The thread's life.
+    // The thread's body.
     void run(std::stop_token const& stop) {
         runs_here = this;
         leave_pinned_cores();
@@ -137,7 +137,7 @@ class RequestServer::State {
             auto const found = [&] { return poll() || stop.stop_requested(); };
             bool const sleeps = options_.sleep.count() > 0;
             for (bool news = true; !stop.stop_requested();) {
-                // After a sleep it looks once: it spins only where something came lately.
+                // After a sleep it looks once: it spins only if requests came lately.
                 news = wait_.until(found, !sleeps ? round : news ? options_.spin : once);
                 if (!news && sleeps) sleep(stop);
             }
@@ -147,7 +147,7 @@ class RequestServer::State {
                 return served_ >= last;
             };
             (void)HostWait(HostWait::Style::yield).until(serve_rest, options_.stop_timeout);
-        } catch (...) {  // memory that is not coherent could not be invalidated
+        } catch (...) {  // non-coherent memory could not be invalidated
             failures_.keep();
         }
         std::lock_guard const lock(mutex_);
@@ -155,8 +155,8 @@ class RequestServer::State {
         wake_.notify_all();
     }
 
-    // Whether the thread, which was told to, ended in time: it may serve the rest for as long as
-    // stop_timeout, and be in a function for as long again. From such a function: it has not.
+    // Whether the stopped thread ended in time: it may serve the rest for stop_timeout, and be in a
+    // function for as long again. A function of the service that calls this gets false.
     [[nodiscard]] bool wait_for_end() {
         if (runs_here == this) return false;
         Deadline const deadline =
@@ -169,8 +169,8 @@ class RequestServer::State {
         return ended_;
     }
 
-    // The last number that a device thread has claimed. It is read across the bus: not for where
-    // time counts.
+    // The last number that a device thread has claimed. It is read across the bus: not for fast
+    // paths.
     [[nodiscard]] Sequence sent() const {
         return HostCached(memory_.device_memory().range_sync())
             .load_word(memory_.host_view().claimed);
@@ -179,7 +179,7 @@ class RequestServer::State {
 
    private:
     static constexpr std::chrono::nanoseconds once{0};
-    // A thread that is in no function ends within it.
+    // A thread that is in no function ends within this time.
     static constexpr std::chrono::nanoseconds least_grace = std::chrono::milliseconds(100);
     static constexpr std::chrono::nanoseconds round = std::chrono::milliseconds(1);
 
@@ -193,16 +193,16 @@ class RequestServer::State {
                 } catch (...) {
                     failures_.keep();
                 }
-                // A release: whoever waits for the number sees what the function did.
+                // A release: a waiter that sees the number sees the function's effects.
                 served_.store(number, std::memory_order_release);
             });
-        } catch (...) {  // memory that could not be flushed: the next requests are served
+        } catch (...) {  // memory could not be flushed: the next requests are served
             failures_.keep();
             return false;
         }
     }
 
-    // A stop wakes it from a sleep that is long; a short one costs less without.
+    // A stop wakes it from a long sleep; a short sleep is cheaper without that.
     void sleep(std::stop_token const& stop) {
         if (options_.sleep <= round) return std::this_thread::sleep_for(options_.sleep);
         std::unique_lock lock(mutex_);
@@ -215,7 +215,7 @@ class RequestServer::State {
     ServiceThreadOptions options_;
     HostWait wait_;
     Serve serve_;
-    std::atomic<Sequence> served_;  // every number up to it
+    std::atomic<Sequence> served_;  // every number up to it was served
     ServiceFailures failures_;
     std::mutex mutex_;
     bool ended_ = false;
@@ -236,7 +236,7 @@ RequestServer::RequestServer(std::string_view owner, Device const& device, std::
 
 RequestServer::~RequestServer() {
     thread_.request_stop();
-    if (thread_.is_current()) {  // its function lets it go, and returns later
+    if (thread_.is_current()) {  // its function destroys it, and returns later
         thread_.detach();
         return;
     }
@@ -266,7 +266,7 @@ ReplyMemory::ReplyMemory(Device const& device, std::uint32_t slots, Sequence fir
     : slots_(slots),
       memory_([&] {
           require_reply_slots(slots);
-          // What the device writes lies on pages that the host flushes nothing to.
+          // The device writes to pages in which the host flushes nothing.
           return device.allocate(lines_size(slots) +
                                  (std::size_t{slots} + 1) * sizeof(std::uint64_t));
       }()),

@@ -20,13 +20,13 @@
 namespace carillon::detail {
 namespace {
 
-// How often the host beats, and looks at the kernel's beats; ten times within its limit at least.
+// How often the host beats, and looks at the kernel's beats; ten times within its limit or more.
 constexpr std::chrono::milliseconds longest_beat_period{25};
 constexpr int beats_within_limit = 10;
 constexpr std::chrono::seconds longest_heart_wait{1};
-// Whoever waits no longer than that for a kernel's end has not waited for it.
+// A shorter wait for a kernel's end does not count as one.
 constexpr std::chrono::milliseconds shortest_told{1};
-// What a kernel that is drained has to end, whatever the clients have left of a drain's time.
+// The least time for a drained kernel to end, whatever the clients have left of a drain's time.
 constexpr std::chrono::seconds shortest_end{1};
 
 }  // namespace
@@ -63,8 +63,8 @@ std::shared_ptr<KernelSupervisor> KernelSupervisor::make(Device const& device,
 void KernelSupervisor::let_go(KernelSupervisor* supervisor) noexcept {
     if (supervisor->mark_.inherited()) return;
     supervisor->end();
-    supervisor->at_exit_.reset();   // nobody else ends the heart
-    if (supervisor->end_heart()) {  // which looks at the kernel until then
+    supervisor->at_exit_.reset();   // nobody else ends the thread
+    if (supervisor->end_heart()) {  // it looks at the kernel until then
         supervisor->leave_kernel();
         delete supervisor;
     } else if (!process_exits()) {
@@ -77,7 +77,7 @@ void KernelSupervisor::let_go(KernelSupervisor* supervisor) noexcept {
 void KernelSupervisor::end_at_exit() noexcept {
     try {
         ask_to_stop();
-    } catch (...) {  // the process ends all the same
+    } catch (...) {  // the process ends anyway
     }
     keep_forever(memory_);
     (void)end_heart();
@@ -98,10 +98,10 @@ bool KernelSupervisor::end_heart() noexcept {
 void KernelSupervisor::end() noexcept {
     if (mark_.inherited() || leave_by_) return;
     leave_by_.emplace(options_.stop_timeout);
-    if (at_exit_ == nullptr || at_exit_->has_run()) return;  // it has done what may be done
+    if (at_exit_ == nullptr || at_exit_->has_run()) return;  // it has done everything possible
     try {
         stop(options_.stop_timeout);
-    } catch (...) {  // a handler may throw anything; RunningKernel tells who is left behind
+    } catch (...) {  // a handler may throw anything; RunningKernel reports an abandoned kernel
     }
 }
 
@@ -132,8 +132,8 @@ void KernelSupervisor::await_start() {
             "holds the device, or this one's stream shares a hardware queue "
             "(CUDA_DEVICE_MAX_CONNECTIONS)");
     }
-    // The heart beats once launch() is back: one that waited for its kernel left it alone till
-    // then.
+    // The heart beats only after launch() has returned: a launch that waits for its kernel leaves
+    // it without a heartbeat until then.
     if (end_reason() == EndReason::host_silent) {
         throw UnsupportedError(why_ended() +
                                ", since its launch waited for it: CUDA_LAUNCH_BLOCKING "
@@ -162,7 +162,7 @@ void KernelSupervisor::keep_beating(std::stop_token const& stop) {
 void KernelSupervisor::beat_once(std::uint64_t beat, HostMapped const& far,
                                  std::chrono::nanoseconds longest_silence) {
     try {
-        // Of a kernel that has ended its context may go, and with it memory that CUDA allocated.
+        // A kernel that has ended may lose its context, and with it memory that CUDA allocated.
         KernelState const known = state_;
         bool const may_have_ended = known == KernelState::stopped || known == KernelState::failed;
         if (may_have_ended && running_.finished()) return;
@@ -172,12 +172,12 @@ void KernelSupervisor::beat_once(std::uint64_t beat, HostMapped const& far,
             FlagWriter<std::uint64_t, HostMapped>(word, far).set(beat);
             silent |= silent_for(i) > longest_silence;
         }
-        // The driver is asked only where there is something to ask: it may take a lock.
+        // The driver is asked only if necessary: it may take a lock.
         KernelState state = KernelState::running;
         if (silent && state_ == state && !still_running()) {
             state_.compare_exchange_strong(state, KernelState::stopped);
         }
-    } catch (...) {  // also memory that could not be flushed; it is kept for whoever calls
+    } catch (...) {  // also memory that could not be flushed; the error is kept for later calls
         if (state_ != KernelState::stopped) keep_failure();
     }
 }
@@ -213,20 +213,20 @@ void KernelSupervisor::keep_failure() {
     failure_ = std::current_exception();
     try {
         throw;
-    } catch (Error& error) {  // the object that `failure_` has
+    } catch (Error& error) {  // the object in `failure_`
         error.mark_ended_kernel();
-    } catch (...) {  // a handler's own
+    } catch (...) {  // an exception of a handler
     }
 }
 
 void KernelSupervisor::ask_to_stop() {
     told_to_stop_ = true;
-    KernelState state = state_;  // a failure that is found meanwhile stays
+    KernelState state = state_;  // a failure found meanwhile stays
     while (state != KernelState::failed &&
            !state_.compare_exchange_weak(state, KernelState::stopped)) {
     }
     HostMapped const far = device_.access(memory_->device_memory());
-    std::exception_ptr failure;  // every block is told, whichever of them it fails for
+    std::exception_ptr failure;  // every block is told, even if that fails for some
     for (unsigned i = 0; i < blocks(); ++i) {
         try {
             std::uint64_t* const stop = &leading_channel(i).control->stop;
@@ -272,7 +272,7 @@ bool KernelSupervisor::ends_within(std::chrono::nanoseconds timeout) {
     std::exception_ptr unheard;
     try {
         ask_to_stop();
-    } catch (...) {  // it may hear of it all the same
+    } catch (...) {  // it may hear of the stop anyway
         unheard = std::current_exception();
     }
     bool ended = false;
@@ -319,12 +319,12 @@ unsigned KernelSupervisor::sm(unsigned block) const {
 }
 
 unsigned KernelSupervisor::doorbell_page(unsigned block) const {
-    // Not the word itself: doorbells are rung at an address that is made of it.
+    // Not the word itself: an address is computed from it.
     return HostCached().load_word(&leading_channel(block).status->doorbell_page) != 0 ? 1 : 0;
 }
 
 void KernelSupervisor::require_open() const {
-    // Relaxed, on the way of every call: what is not `running` leads to what the mutex orders.
+    // Relaxed, on the path of every call: other states lead to data that the mutex orders.
     KernelState const state = state_.load(std::memory_order_relaxed);
     if (state == KernelState::running) [[likely]]
         return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The texts of a program's log messages: by which number each is known, and how a record becomes a
+// The texts of a program's log messages: the registry of their numbers, and how a record becomes a
 // line.
 #include "carillon/detail/host/log_texts.hpp"
 
@@ -18,7 +18,7 @@ namespace carillon {
 namespace detail {
 namespace {
 
-// The text as fmt makes it. Throws fmt::format_error.
+// The text formatted by fmt. Throws fmt::format_error.
 std::string format(LogRegistry::Entry const& entry, std::uint64_t const* words) {
     fmt::dynamic_format_arg_store<fmt::format_context> arguments;
     for (std::size_t i = 0; i < entry.kinds.size() && i < log_arguments; ++i) {
@@ -32,7 +32,7 @@ std::string format(LogRegistry::Entry const& entry, std::uint64_t const* words) 
             case 'd':
                 arguments.push_back(__builtin_bit_cast(double, words[i]));
                 break;
-            case 'f':  // whose own digits are fewer
+            case 'f':  // a float has fewer digits
                 arguments.push_back(static_cast<float>(__builtin_bit_cast(double, words[i])));
                 break;
             case 'i':
@@ -48,7 +48,7 @@ std::string format(LogRegistry::Entry const& entry, std::uint64_t const* words) 
 }  // namespace
 
 LogRegistry& LogRegistry::of_program() {
-    static auto& registry = *new LogRegistry;  // never destroyed: objects that are go later
+    static auto& registry = *new LogRegistry;  // never destroyed: static objects may go later
     return registry;
 }
 

@@ -49,7 +49,7 @@ bool comes_with_compiler(std::string_view mangled) {
 
 namespace {
 
-// Whether they fill a type: less than its alignment lies between two of them.
+// Whether they fill a type: gaps between them are smaller than its alignment.
 bool all_named(std::size_t bytes, std::size_t alignment, std::vector<NamedMember> members) {
     std::ranges::sort(members, {}, &NamedMember::place);
     std::uint64_t end = 0;

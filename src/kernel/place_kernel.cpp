@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a PersistentKernel is put.
+// Chooses the place of a PersistentKernel.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace carillon::detail {
 namespace {
 
 constexpr std::size_t page = 4096;
-constexpr unsigned fewest_candidates = 32;  // pages of every kind, several times
+constexpr unsigned fewest_candidates = 32;  // several times the pages of every kind
 constexpr TuneOptions short_tune{.seconds = 1, .rounds = 6, .cores = false};
 
 std::optional<PlacementProfile> profile_for(Device const& device, Channels const& requests,
@@ -24,7 +24,7 @@ std::optional<PlacementProfile> profile_for(Device const& device, Channels const
     return found;
 }
 
-// SMs alone: a ring of several pages has some of every kind.
+// Chooses only SMs: a ring of several pages has pages of every kind.
 ChannelPlacement place_blocks(unsigned blocks, PlacementProfile const& profile) {
     ChannelPlacement placement;
     for (std::uint32_t i = 0; i < blocks; ++i) {
@@ -57,7 +57,7 @@ PlacedMemory place_by(PlacementProfile const& profile, Device const& device,
     return placed;
 }
 
-// Why such a kernel is not placed, whatever is known of the device; empty if it can be.
+// Why such a kernel is not placed, independent of the device's profile; empty if it can be.
 std::string why_not(Device const& device, Channels const& requests, KernelOptions const& options,
                     unsigned threads) {
     if (requests.express) {
@@ -98,8 +98,7 @@ PlacedMemory place_kernel(Device const& device, Channels const& requests,
     try {
         auto const profile = profile_for(device, requests, launch, why);
         if (profile) return place_by(*profile, device, options, shape, launch);
-    } catch (
-        Error const& error) {  // the kernel may start all the same, or say more plainly why not
+    } catch (Error const& error) {  // the kernel may start anyway, or give a clearer reason
         if (must) throw;
         why = error.what();
     }

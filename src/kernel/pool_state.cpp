@@ -36,16 +36,15 @@ void require_pool(Pool const& pool, KernelOptions const& options, unsigned threa
     require_stripe(pool.stripe, options.capacity);
 }
 
-// A block that shares the ring with none claims many requests at once: no other waits for them.
-// The threads of one that run a handler together take one at a time.
+// A block that has the ring to itself claims many requests at once: no other waits for them. The
+// threads of a block that run a handler together take one at a time.
 std::uint32_t stripe_of(Pool const& pool, KernelOptions const& options, unsigned threads) {
     constexpr std::uint32_t most = 16;
     if (pool.stripe > 1 || blocks_of(options) > 1 || threads > 1) return pool.stripe;
     return std::clamp(options.capacity / 8, 1U, most);
 }
 
-// One for each processor that is left beside a client's, or for each SM; what is more is looked at
-// in vain.
+// One for each processor left beside a client's, or for each SM; more blocks would poll in vain.
 unsigned blocks_that_suit(Device const& device) {
     constexpr unsigned most_of_threads = 2;
     constexpr unsigned most_of_a_gpu = 32;
@@ -101,7 +100,7 @@ ReplySlots PoolState::reply_slots_at(void* begin) const {
 
 void PoolState::bury(unsigned client) {
     HostCached const near;
-    // Relaxed, as below: the dead thread's mutex orders its record before this (ClientRecord).
+    // Relaxed, also below: the dead thread's mutex orders its record before this (ClientRecord).
     std::uint32_t const sends_at = record(client).sends_at.load(std::memory_order_relaxed);
     for (std::uint32_t i = 0; i < replies_; ++i) {
         std::uint32_t const slot = first_slot(client) + i;
@@ -116,7 +115,7 @@ bool PoolState::was_sent(unsigned client) const {
     Sequence const begin = near.load_word(&claims.begin);
     if (begin == ProducerRecord::claiming) return false;
     if (begin == ProducerRecord::none) {
-        // Relaxed, as in bury().
+        // Relaxed, see bury().
         Sequence const before = records_[client].claimed_before.load(std::memory_order_relaxed);
         return near.load_word(&claims.end) != before;
     }
@@ -128,7 +127,7 @@ bool PoolState::all_answered() const {
     HostCached const near;
     ReplySlots const slots = host_reply_slots();
     for (std::uint32_t i = 0; i < count_; ++i) {
-        // 2n when call n is over or given up, 2n - 1 while it is not.
+        // 2n if call n is over or given up, 2n - 1 during it.
         std::uint64_t const number = (near.load_word(slots.words + i) + 1) / 2;
         if (!has_reply(slots, i, tag_of(number), near)) return false;
     }

@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::string_view magic = "carillon handler 1\n";
 
-// A file: the magic, this, and the three texts one behind the other.
+// The format of a file: the magic, this, and the three texts one behind the other.
 struct CachedSizes {
     std::array<std::uint64_t, 3> sizes;
     std::uint64_t check;
@@ -58,7 +58,7 @@ std::optional<Nvrtc::Compiled> from_a_file(std::string_view bytes, std::string_v
     return compiled;
 }
 
-// Of this process.
+// The machine code that this process has compiled.
 class CompiledHere {
    public:
     std::optional<Nvrtc::Compiled> find(std::string const& key) {

@@ -13,17 +13,17 @@ namespace carillon::detail {
 
 class HandlerCache {
    public:
-    // `folder`: of the files; empty: there are none. It is made when something is kept.
+    // `folder` has the files; empty: there are none. It is made when a file is written.
     explicit HandlerCache(std::filesystem::path folder) : folder_(std::move(folder)) {}
-    // carillon/ in the user's folder for caches; empty if none is known.
+    // carillon/ in the user's cache folder; empty if none is known.
     [[nodiscard]] static std::filesystem::path own_folder();
 
-    // What was kept for `key`, which says all that the machine code is made of. A file that is not
-    // whole, or another key's, is as none.
+    // The code that was kept for `key`, which names everything that determines the code. A file
+    // that is not whole, or another key's, counts as none.
     [[nodiscard]] std::optional<Nvrtc::Compiled> find(std::string const& key) const;
-    // The same of the files alone.
+    // Looks only in the files.
     [[nodiscard]] std::optional<Nvrtc::Compiled> find_file(std::string const& key) const;
-    // For this process and, if that can be, in a file, which is there whole or not at all.
+    // Keeps it for this process and, if possible, in a file, which is there whole or not at all.
     void keep(std::string const& key, Nvrtc::Compiled const& compiled) const noexcept;
 
     [[nodiscard]] std::filesystem::path file_of(std::string_view key) const;

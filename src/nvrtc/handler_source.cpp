@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view needed_header = "carillon/detail/kernel/text_kernel.hpp";
 
-// Standard headers that NVRTC lacks, for which nvrtc_std.hpp stands.
+// Standard headers that NVRTC lacks, replaced by nvrtc_std.hpp.
 constexpr std::array std_headers{"algorithm",  "atomic",           "bit",     "chrono",
                                  "concepts",   "cstddef",          "cstdint", "cstring",
                                  "functional", "initializer_list", "new",     "stddef.h",
@@ -38,7 +38,7 @@ constexpr std::array std_headers{"algorithm",  "atomic",           "bit",     "c
     return !folder.empty() && fs::exists(folder / needed_header, ignored);
 }
 
-// The library, or the program that it is a part of.
+// The library's file, or that of the program that contains it.
 fs::path own_file() {
     Dl_info info{};
     if (::dladdr(reinterpret_cast<void const*>(&has_headers), &info) == 0) return {};
@@ -46,8 +46,8 @@ fs::path own_file() {
     return fs::weakly_canonical(info.dli_fname, ignored);
 }
 
-// As it is installed, in a wheel and in a build folder within the source: include/ beside one of
-// the folders above.
+// Finds include/ beside one of the folders above: in an installation, in a wheel and in a build
+// folder within the source.
 std::optional<fs::path> headers_near(fs::path folder) {
     constexpr int most = 8;
     for (int i = 0; i < most && folder.has_relative_path(); ++i) {
@@ -74,7 +74,7 @@ T read_at(std::string_view bytes, std::size_t at) {
     return value;
 }
 
-// The size of a variable in machine code that was made for a GPU; throws std::out_of_range.
+// The size of a variable in machine code for a GPU; throws std::out_of_range.
 std::size_t size_of_symbol(std::string_view elf, std::string_view name) {
     auto const header = read_at<Elf64_Ehdr>(elf, 0);
     auto const section = [&](std::size_t i) {
@@ -105,7 +105,7 @@ std::vector<fs::path> headers_in(fs::path const& folder) try {
     throw SystemError(fmt::format("list {}", folder.string()), error.code().value());
 }
 
-// The text as it is once lines that end in a backslash go on in the next.
+// Joins lines that end in a backslash with the next.
 std::string spliced(std::string_view text) {
     std::string whole;
     for (std::size_t i = 0; i < text.size(); ++i) {
@@ -123,7 +123,7 @@ std::string_view after_blanks(std::string_view text) {
     return text.substr(std::min(text.find_first_not_of(" \t"), text.size()));
 }
 
-// Of a line: an #include of what is known.
+// Whether a line is an #include of a known header.
 bool includes_known(std::string_view line) {
     line = after_blanks(line);
     if (!line.starts_with('#')) return false;
@@ -133,7 +133,7 @@ bool includes_known(std::string_view line) {
     line = after_blanks(line.substr(word.size()));
     if (!line.starts_with('<') && !line.starts_with('"')) return false;
     std::string_view const name = line.substr(1, line.find_first_of(">\"", 1) - 1);
-    // One in the folder of the program would come before what stands for it.
+    // A header in the program's folder would come before its replacement.
     bool const of_standard =
         line.starts_with('<') &&
         std::find(std_headers.begin(), std_headers.end(), name) != std_headers.end();
@@ -141,7 +141,7 @@ bool includes_known(std::string_view line) {
     return of_library || of_standard;
 }
 
-// Of a line: a directive that may look at files.
+// Whether a line has a directive that may read files.
 bool may_read_files(std::string_view line) {
     auto const has = [&](std::string_view part) { return line.find(part) != line.npos; };
     if (has("__has_")) return true;

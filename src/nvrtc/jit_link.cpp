@@ -19,7 +19,7 @@ constexpr ToolkitLibrary jit_link_library{
     "or its Python wheel nvidia-nvjitlink, and where it is not found set CARILLON_NVJITLINK to the "
     "path of libnvJitLink.so"};
 
-// As nvJitLink.h has them.
+// The values of nvJitLink.h.
 using LinkHandle = void*;
 constexpr int input_lto_ir = 3;
 
@@ -61,7 +61,7 @@ class JitLink {
     JitLink& operator=(JitLink const&) = delete;
     ~JitLink() { functions_.destroy(&handle_); }
 
-    // `name`: of the part, in the log.
+    // `name` is the part's name in the log.
     void add(std::string const& name, std::string const& part) const {
         check(functions_.add(handle_, input_lto_ir, part.data(), part.size(), name.c_str()));
     }

@@ -9,9 +9,9 @@
 
 namespace carillon::detail {
 
-// Makes one machine code of several parts in LTO-IR, by nvJitLink, found at run time: functions of
-// one become parts of another's. `library`: its file, as Nvrtc's. Throws UnsupportedError where
-// there is none, CompileError for parts that do not fit.
+// Links several parts in LTO-IR into one machine code, by nvJitLink, found at run time: functions
+// of one part are inlined into another. `library` is nvJitLink's file, see Nvrtc. Throws
+// UnsupportedError if there is none, CompileError for parts that do not fit.
 [[nodiscard]] std::string link_parts(std::filesystem::path const& library,
                                      std::string const& architecture,
                                      std::vector<std::string> const& parts);

@@ -16,7 +16,7 @@ namespace carillon::detail {
 
 namespace {
 
-// As nvrtc.h has them, which is not needed for building.
+// The values of nvrtc.h, which building does not need.
 using NvrtcHandle = void*;
 constexpr int nvrtc_success = 0;
 constexpr int nvrtc_invalid_option = 5;
@@ -63,9 +63,9 @@ struct Nvrtc::Functions {
         if (result != nvrtc_success) throw Error(call, nvrtcGetErrorString(result));
     }
 
-    // Of a library that stays: one that was closed would be loaded anew by the next handler.
+    // The functions of a library that stays open: otherwise the next handler would load it anew.
     static Functions const& of(void* library) {
-        // Never destroyed: objects with static storage may compile later.
+        // Never destroyed: static objects may compile later.
         auto& loaded = PerProcess<Loaded>::get();
         std::lock_guard const lock(loaded.mutex);
         for (auto const& [known, functions] : loaded.all) {
@@ -82,7 +82,7 @@ struct Nvrtc::Functions {
 
 namespace {
 
-// A program of NVRTC's, gone with the object.
+// A program of NVRTC, which the destructor ends.
 template <class Functions>
 class OpenProgram {
    public:

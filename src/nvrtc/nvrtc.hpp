@@ -10,7 +10,7 @@
 
 namespace carillon::detail {
 
-// What is compiled: a text, and headers that are in memory, each with the name it is included by.
+// The input of a compilation: a text, and headers in memory, each with its name in #include.
 struct NvrtcProgram {
     std::string name;  // of the text, in the log
     std::string text;
@@ -19,13 +19,13 @@ struct NvrtcProgram {
 
 class Nvrtc {
    public:
-    // `library`: its file, which nothing else takes the place of; empty: $CARILLON_NVRTC, or what
-    // is installed. Throws UnsupportedError where there is none, or one that is too old.
+    // `library` is NVRTC's file, without alternatives; empty: $CARILLON_NVRTC, or an installed one.
+    // Throws UnsupportedError if there is none, or one that is too old.
     explicit Nvrtc(std::filesystem::path const& library);
 
     // "13.0".
     [[nodiscard]] std::string version() const;
-    // Compute capabilities, as 90, that it makes machine code for.
+    // The compute capabilities for which it makes machine code, such as 90.
     [[nodiscard]] std::vector<int> architectures() const;
 
     // Throws CompileError for a text that does not compile and UsageError for options that NVRTC

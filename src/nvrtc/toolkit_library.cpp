@@ -13,7 +13,7 @@
 namespace carillon::detail {
 namespace {
 
-// Its paths, the loader's folders first. A toolkit of wheels has no name without a version.
+// The possible paths, the loader's folders first. Names in a toolkit of wheels have versions.
 std::vector<std::string> paths_of(std::string_view name) {
     std::vector<std::string> found;
     auto const add_in = [&](std::string const& folder) {

@@ -10,16 +10,16 @@ namespace carillon::detail {
 // A library of the CUDA toolkit, found at run time.
 struct ToolkitLibrary {
     std::string_view name;        // "libnvrtc.so"
-    char const* variable;         // of the environment, that may have its path
-    std::string_view how_to_get;  // for whoever has none
+    char const* variable;         // the environment variable that may have its path
+    std::string_view how_to_get;  // advice for a machine without it
 };
 
-// Opens `chosen`, the file that the variable names, or what the loader, a toolkit of CUDA_HOME or
-// CUDA_PATH, or /usr/local/cuda has. It stays open. Throws UnsupportedError.
+// Opens `chosen`, the file that the variable names, or the one that the loader, a toolkit of
+// CUDA_HOME or CUDA_PATH, or /usr/local/cuda has. It stays open. Throws UnsupportedError.
 [[nodiscard]] void* open_library(ToolkitLibrary const& library,
                                  std::filesystem::path const& chosen);
 
-// A function of one. Throws UnsupportedError.
+// A function of such a library. Throws UnsupportedError.
 [[nodiscard]] void* address_in(ToolkitLibrary const& library, void* handle, char const* name);
 
 template <class Function>

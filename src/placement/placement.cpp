@@ -28,12 +28,12 @@ namespace detail {
 namespace {
 
 constexpr unsigned most_candidates = most_probe_roles;  // trips have numbers of 20 bits
-constexpr unsigned trips_each = 30;  // the median of so many is good for a hundredth
-// All measuring together: on a machine that is busy, what has been seen until then has to do.
+constexpr unsigned trips_each = 30;  // the median of so many is accurate to one percent
+// The limit for all measurements together: on a busy machine the results so far must do.
 constexpr std::chrono::milliseconds time_limit{500};
 constexpr std::chrono::seconds kernel_limit{10};
 
-// Walks a role over all `places`, round by round, and returns which was fastest.
+// Leads a role over all `locations`, round by round, and returns the fastest.
 std::size_t fastest(Prober& prober, unsigned role, std::vector<ChannelLocation> const& locations,
                     Prober::Clock::time_point deadline, double& p50_ns) {
     std::vector<ProbeSamples> samples(locations.size());
@@ -49,7 +49,7 @@ std::size_t fastest(Prober& prober, unsigned role, std::vector<ChannelLocation> 
     return static_cast<std::size_t>(best - medians.begin());
 }
 
-// Chooses one block's parts among those that are free, the request's first, and takes them.
+// Chooses one block's parts among the free ones, the request's first, and takes them.
 BlockPlacement place_block(Prober& prober, unsigned role, std::vector<std::uint32_t>& device_parts,
                            std::vector<std::uint32_t>& host_parts,
                            Prober::Clock::time_point deadline) {

@@ -11,7 +11,7 @@
 namespace carillon::detail {
 namespace {
 
-// None may take longer; a GPU that is busy otherwise keeps blocks from starting.
+// The longest trip; a GPU that is busy otherwise keeps blocks from starting.
 constexpr std::chrono::seconds trip_limit{1};
 constexpr std::chrono::milliseconds start_limit{500};
 constexpr std::chrono::seconds end_limit{5};
@@ -58,7 +58,7 @@ Prober::~Prober() {
     if (stopped_) return;  // nothing was thrown
     try {
         ask_to_stop();
-    } catch (...) {  // of a driver that could not flush: the blocks end by themselves
+    } catch (...) {  // the driver could not flush: the blocks end by themselves
     }
 }
 
@@ -83,7 +83,7 @@ std::uint32_t Prober::sm(unsigned role) const {
 }
 
 std::uint32_t Prober::line_of(std::uint32_t part, std::size_t bytes, Tag trip) const {
-    // An odd step visits every slot; neighbours do not follow each other.
+    // An odd step visits every slot, but neighbours not in sequence.
     constexpr Tag step = 55;
     auto const lines = static_cast<std::uint32_t>(bytes / sizeof(Line));
     return part * lines + ((trip * step) & (memory_.capacity() - 1));
@@ -120,7 +120,7 @@ void Prober::walk(unsigned role, std::span<ChannelLocation const> locations,
         return request_line(locations[i].in_device_memory, walker.tag);
     };
     if (locations.empty()) return;
-    // Where the walk begins is where the last trip led to: one more leads there.
+    // The walk begins where the last trip led: one more trip leads to its start.
     (void)trip(walker, reply_line(locations[0].in_host_memory, walker.tag), request_at(0));
     for (std::size_t i = 0; i < locations.size(); ++i) {
         std::uint32_t const reply = reply_line(locations[i].in_host_memory, walker.tag);

@@ -14,7 +14,7 @@ namespace carillon::detail {
 
 using ProbeSamples = std::vector<std::uint32_t>;  // nanoseconds
 
-// The median, or 0 of none; moves the samples about.
+// The median, or 0 without samples; reorders the samples.
 [[nodiscard]] double median_of(ProbeSamples& samples);
 
 class Prober {
@@ -32,8 +32,8 @@ class Prober {
     [[nodiscard]] bool started(unsigned role) const;
     [[nodiscard]] std::uint32_t sm(unsigned role) const;
 
-    // A round trip of a role by way of each location, in turn; its time is added to the samples
-    // that stand at the same index. Every trip uses another slot. Throws TimeoutError.
+    // Makes a round trip of a role through each location, in turn, and appends its time to the
+    // samples with the same index. Every trip uses another slot. Throws TimeoutError.
     void walk(unsigned role, std::span<ChannelLocation const> locations,
               std::span<ProbeSamples> samples);
 
@@ -46,7 +46,7 @@ class Prober {
         std::uint32_t at = 0;  // the line that it looks at
     };
 
-    // The line in a part of so many bytes that a trip goes through.
+    // The line of a trip in a part of `bytes` bytes.
     [[nodiscard]] std::uint32_t line_of(std::uint32_t part, std::size_t bytes, Tag trip) const;
     [[nodiscard]] std::uint32_t request_line(std::uint32_t part, Tag trip) const;
     [[nodiscard]] std::uint32_t reply_line(std::uint32_t part, Tag trip) const;

@@ -23,7 +23,7 @@ using nlohmann::json;
 constexpr char const* format_name = "carillon placement profile";
 constexpr int format_version = 2;  // 1 had "multiprocessors"
 
-// A variable of the environment; empty is as good as not set.
+// A variable of the environment; an empty one counts as unset.
 std::optional<std::filesystem::path> path_in(char const* variable) {
     char const* const value = std::getenv(variable);
     if (value == nullptr || *value == 0) return {};
@@ -44,7 +44,7 @@ json spread_to_json(LatencySpread const& spread) {
             {"worst_ns", spread.worst_ns}};
 }
 
-// What a reader of the file says is wrong with it.
+// Reports an error in the file.
 [[noreturn]] void refuse(std::string const& cause) { throw std::domain_error(cause); }
 
 double time_from_json(json const& value) {
@@ -125,7 +125,7 @@ PlacementProfile load_placement_profile(PathArgument const& path, DeviceInfo con
         PlacementProfile profile;
         try {
             profile = from_json(json::parse(file));
-        } catch (std::exception const& cause) {  // ours, or the JSON library's
+        } catch (std::exception const& cause) {  // our error, or the JSON library's
             throw FormatError(path.string() + ": " + cause.what());
         }
         if (profile.uuid != info.uuid) {
@@ -156,7 +156,7 @@ void save_placement_profile(PlacementProfile const& profile, PathArgument const&
                          {"cores", ranks_to_json(profile.cores)},
                          {"request_pages", spread_to_json(profile.request_pages)},
                          {"reply_pages", spread_to_json(profile.reply_pages)}};
-        // A driver's name for a device need not be UTF-8.
+        // A driver's name for a device may not be UTF-8.
         auto const text = value.dump(2, ' ', false, json::error_handler_t::replace);
         detail::replace_file(path, text + '\n');
     });
@@ -168,7 +168,7 @@ std::optional<PlacementProfile> find_placement_profile(DeviceInfo const& info,
         std::filesystem::path const path = placement_profile_path(info);
         if (std::filesystem::exists(path)) return load_placement_profile(path, info);
         why_not = fmt::format("no profile at {} (carillon tune makes one)", path.string());
-    } catch (std::exception const& error) {  // a file that nobody asked for by name
+    } catch (std::exception const& error) {  // nobody asked for this file by name
         why_not = error.what();
     }
     return {};

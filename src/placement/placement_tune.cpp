@@ -21,7 +21,7 @@ constexpr unsigned reply_rounds = 64;
 constexpr unsigned core_turns = 4;
 constexpr unsigned trips_a_turn = 100;
 
-// One role's trips by way of each request page.
+// One role's trips through each request page.
 struct RolePages {
     unsigned role = 0;
     std::vector<ProbeSamples> samples = std::vector<ProbeSamples>(pages);
@@ -46,8 +46,8 @@ std::vector<double> medians_of(std::vector<ProbeSamples>& samples) {
     return medians;
 }
 
-// All roles over all request pages, round by round, best role first. Every request page meets
-// every reply page, so that none of the figures is one reply page's luck.
+// Measures all roles over all request pages, round by round; returns the best role first. Every
+// request page meets every reply page, so that no figure depends on one reply page.
 std::vector<RolePages> measure_roles(Prober& prober, unsigned roles, unsigned rounds,
                                      Clock::time_point deadline) {
     std::vector<RolePages> all;
@@ -95,7 +95,7 @@ std::vector<RankedProcessor> measure_cores(Prober& prober, unsigned role, Channe
         for (std::size_t i = 0; i < cores.size(); ++i) {
             if (Clock::now() >= deadline) break;
             OnCore const here(cores[i]);
-            ProbeSamples first;  // fetches what the core before had in its caches
+            ProbeSamples first;  // fetches data from the previous core's caches
             prober.walk(role, {&location, 1}, {&first, 1});
             for (unsigned trip = 0; trip < trips_a_turn && Clock::now() < deadline; ++trip) {
                 prober.walk(role, {&location, 1}, {&samples[i], 1});

@@ -45,10 +45,10 @@ std::size_t bytes_in_device_memory(unsigned channels, ChannelShape const& shape)
     return bytes_with_doorbells(channels, shape) + channels * sizeof(ChannelLocation);
 }
 
-// What the device polls, and what the CPU polls.
+// Allocates the memory that the device polls, and the one that the CPU polls.
 Memory allocate_polled(Device const& device, std::size_t size, ChannelSharing sharing) {
     if (sharing == ChannelSharing::exported_from_host) return device.allocate_shared_host(size);
-    // Device memory that is the host's has a descriptor only where it was asked for.
+    // "Device memory" that is the host's has a descriptor only on request.
     bool const of_host = device.info().memory_source == MemorySource::host;
     return of_host && sharing == ChannelSharing::exported ? device.allocate_shared_host(size)
                                                           : device.allocate(size);
@@ -58,7 +58,7 @@ Memory allocate_answered(Device const& device, std::size_t size, ChannelSharing 
                                            : device.allocate_shared_host(size);
 }
 
-// The parts of one memory, of `channels`, that channels lie in: those given and then the others.
+// The parts of one memory for `channels` channels: the given ones, then the others.
 std::vector<std::uint32_t> all_parts(std::vector<std::uint32_t> given, unsigned channels) {
     std::vector<bool> used(channels);
     for (std::uint32_t part : given) {

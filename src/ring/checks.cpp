@@ -11,7 +11,7 @@
 namespace carillon::detail {
 
 void check_capacity(std::uint32_t capacity) {
-    // All slots are written before the first is used: for gigabytes that takes seconds.
+    // All slots are written before the first use: for gigabytes that takes seconds.
     constexpr std::uint32_t largest = 1U << 20;
     if (!std::has_single_bit(capacity) || capacity < 2 || capacity > largest) {
         throw UsageError(

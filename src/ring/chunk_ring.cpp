@@ -11,7 +11,7 @@
 namespace carillon::detail {
 namespace {
 
-constexpr std::size_t chunk_alignment = 256;  // what a GPU likes its loads to begin at
+constexpr std::size_t chunk_alignment = 256;  // a GPU's loads are best aligned to this
 
 std::size_t stride_of(ChunkRingOptions const& options) {
     return (options.chunk_bytes + chunk_alignment - 1) / chunk_alignment * chunk_alignment;
@@ -24,7 +24,7 @@ ChunkRingOptions const& checked(ChunkRingOptions const& options) {
     return options;
 }
 
-// Where memory is cached, streaming stores would only drive it out.
+// If memory is cached, streaming stores would only evict it.
 StoreKind copy_stores(HostStores stores) {
     return stores.kind == StoreKind::cached ? StoreKind::cached : best_copy_stores();
 }
@@ -144,7 +144,7 @@ void ClaimedChunk::give_up() noexcept {
     if (!state_ || state_->mark().inherited()) return;
     try {
         state_->producer().drop(sequence_);
-    } catch (...) {  // of a driver that could not flush: claim() will time out here
+    } catch (...) {  // the driver could not flush: claim() will time out here
     }
     state_.reset();
 }

@@ -8,15 +8,15 @@
 namespace carillon::detail {
 namespace {
 
-// None that is read after it is read before it.
+// Acquire: later loads come after it.
 Sequence load_first(Sequence& word) {
     return std::atomic_ref(word).load(std::memory_order_acquire);
 }
 
 }  // namespace
 
-// `taken` is read before `submitted`, since a reply is taken after its request was sent, and once
-// more behind it, since requests are sent for which replies have made room meanwhile.
+// `taken` is read before `submitted`, since a reply is taken after its request was sent, and again
+// after it, since requests are sent into the room that replies have left meanwhile.
 char const* CounterWatch::look(CounterWords& words, std::uint32_t capacity) {
     Sequence const taken = load_first(words.taken);
     Sequence const submitted = load_first(words.submitted);

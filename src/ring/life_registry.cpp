@@ -17,7 +17,7 @@
 namespace carillon::detail {
 namespace {
 
-// Held for life by the thread that has a place.
+// A lock that the thread with a place holds as long as it lives.
 class LifeLock {
    public:
     LifeLock() {
@@ -32,7 +32,7 @@ class LifeLock {
     LifeLock(LifeLock const&) = delete;
     LifeLock& operator=(LifeLock const&) = delete;
 
-    enum class Tried { taken, alive, died };  // taken and died: the caller holds it now
+    enum class Tried { taken, alive, died };  // after taken and died the caller holds it
 
     [[nodiscard]] Tried attempt() {
         int const error = pthread_mutex_trylock(&mutex_);
@@ -42,13 +42,13 @@ class LifeLock {
         if (error == EOWNERDEAD) return Tried::died;
         return mine ? Tried::taken : Tried::alive;
     }
-    // By the thread that took it.
+    // For the thread that took it.
     void release() {
         owner_ = 0;
         pthread_mutex_unlock(&mutex_);
     }
 
-    // By whoever. False where another thread holds it, and lives: it stays as it is then.
+    // From any thread. False if another living thread holds it: then nothing changes.
     bool let_go() {
         bool const mine = owner_ == this_thread() || attempt() != Tried::alive;
         if (mine) release();
@@ -56,7 +56,7 @@ class LifeLock {
     }
 
    private:
-    // Unlike a thread's id this number is never another's.
+    // Unlike a thread's id this number is never reused.
     static std::uint64_t this_thread() {
         static std::atomic<std::uint64_t> last{0};
         static thread_local std::uint64_t const own = ++last;
@@ -64,7 +64,7 @@ class LifeLock {
     }
 
     pthread_mutex_t mutex_{};
-    std::uint64_t owner_ = 0;  // under the registry's mutex, as all of this
+    std::uint64_t owner_ = 0;  // under the registry's mutex, like the whole object
 };
 
 }  // namespace
@@ -78,8 +78,8 @@ struct LifeRegistry::Members {
         }
     }
 
-    // A lock that a living thread still holds, because another thread let go of its end, is one
-    // that the thread's own list of robust locks leads to: it stays for good.
+    // A living thread may still hold a lock whose end another thread has left: the thread's own
+    // list of robust locks refers to the lock, so it stays for good.
     ~Members() {
         for (auto* const locks : {&lives, &left}) {
             for (std::unique_ptr<LifeLock>& life : *locks) {
@@ -90,7 +90,7 @@ struct LifeRegistry::Members {
     Members(Members const&) = delete;
     Members& operator=(Members const&) = delete;
 
-    // Its end was let go by another thread than the one that holds its lock, and lives.
+    // Another thread than the living holder of the lock has left its end.
     void leave_life(unsigned i) noexcept {
         try {
             left.push_back(std::make_unique<LifeLock>());
@@ -99,14 +99,14 @@ struct LifeRegistry::Members {
         }
     }
 
-    std::mutex mutex;  // of what is below; never held while lines are written
+    std::mutex mutex;  // for the following members; never held while lines are written
     std::vector<std::unique_ptr<LifeLock>> lives;
-    // Those that living threads hold whose ends others have let go: only a thread itself can
+    // Locks that living threads hold after other threads left their ends: only a thread itself can
     // release its lock, which it does when it enters again, or ends.
     std::vector<std::unique_ptr<LifeLock>> left;
     std::vector<bool> in_use;
     std::vector<std::atomic<unsigned>> holders;  // read without the mutex
-    std::vector<unsigned> numbers;  // each place's last one: its index modulo their count
+    std::vector<unsigned> numbers;  // each place's last number: its index modulo their count
 };
 
 LifeRegistry::LifeRegistry(unsigned size)
@@ -142,10 +142,10 @@ void LifeRegistry::leave(unsigned number, std::function<bool(unsigned)> const& c
 unsigned LifeRegistry::recover(std::function<bool(std::vector<unsigned> const&)> const& bury) {
     std::lock_guard const lock(members_->mutex);
     std::vector<unsigned> dead;
-    dead.reserve(size_);  // whoever is found dead is held from then on
+    dead.reserve(size_);  // a dead thread's lock is held from then on
     for (unsigned i = 0; i < size_; ++i) {
         if (!members_->in_use[i]) continue;
-        // One that is free was found dead before, and could not be dealt with then.
+        // A free lock is that of a thread that was found dead when `bury` failed.
         if (members_->lives[i]->attempt() != LifeLock::Tried::alive) dead.push_back(i);
     }
     if (dead.empty()) return 0;
@@ -154,7 +154,7 @@ unsigned LifeRegistry::recover(std::function<bool(std::vector<unsigned> const&)>
         members_->holders[i].store(0, std::memory_order_relaxed);
     }
     bool done = false;
-    std::exception_ptr failure;  // of memory that is not coherent: the next one tries again
+    std::exception_ptr failure;  // with non-coherent memory: the next call tries again
     try {
         done = bury(dead);
     } catch (...) {

@@ -24,7 +24,7 @@ void check(MpmcRingOptions const& options, Direction direction) {
                         "multiple of a stripe, {}",
                         options.for_tests.first, options.stripe));
     }
-    // A warp claims for all of its lanes at once, and of one stripe all but a slot may be in use.
+    // A warp claims for all of its lanes at once, and all but one slot of a stripe may be in use.
     if (direction == Direction::to_host && options.capacity - options.stripe + 1 < lanes_per_warp) {
         throw UsageError(
             fmt::format("a capacity of {} with stripes of {} never has room for "
@@ -37,7 +37,7 @@ void check(MpmcRingOptions const& options, Direction direction) {
     }
 }
 
-// Each holds a stripe.
+// Each consumer holds a stripe.
 unsigned host_consumers(MpmcRingOptions const& options, Direction direction) {
     if (direction == Direction::to_device) return 0;
     return std::min(options.consumers, options.capacity / options.stripe);
@@ -125,15 +125,15 @@ void throw_maker_ended(std::string_view what) {
 
 unsigned MpmcRingState::recover_consumers() {
     return consumers.recover([&](std::vector<unsigned> const& dead) {
-        // S10, pairs with S11: that the thread has died is told (LifeRegistry::holder) before the
-        // look whether another one polls with its end.
+        // S10, pairs with S11: the thread's death is stored (LifeRegistry::holder) before the look
+        // whether another thread polls with its end.
         cpu::ProcessFence::heavy();
         bool all = true;
         for (unsigned i : dead) {
             ConsumerRecord& record = *consumer_records[i].load(std::memory_order_relaxed);
             Sequence const begin = record.begin.load(std::memory_order_acquire);
             if (begin == ConsumerRecord::polling) {
-                all = false;  // when its poll is over, then
+                all = false;  // later, when its poll is over
                 continue;
             }
             if (begin != ConsumerRecord::none && !record.handed_on) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the parts of an MPMC ring lie, as offsets into the memory of either side.
+// The layout of an MPMC ring, as offsets into the memory of either side.
 #pragma once
 
 #include <algorithm>
@@ -27,8 +27,8 @@ class Pieces {
     std::size_t size_ = 0;
 };
 
-// What host and device write lies apart: by two lines, which CPUs fetch in pairs, and by whole
-// atoms, of which the host flushes none that the device writes to.
+// Data that host and device write are apart: by two lines, which CPUs fetch in pairs, and by whole
+// atoms, so that the host flushes no atom that the device writes to.
 struct MpmcRingLayout {
     MpmcRingLayout(std::size_t capacity, std::size_t slot_lines, std::size_t stripe,
                    std::size_t producers, std::size_t atom)
@@ -51,11 +51,11 @@ struct MpmcRingLayout {
 
     Pieces of_consumers;
     Pieces of_producers;
-    std::size_t slots;  // these four in the consumers' memory
+    std::size_t slots;  // these four are in the consumers' memory
     std::size_t given_up;
     std::size_t taken;
     std::size_t left;
-    std::size_t claimed;  // these three in the producers'
+    std::size_t claimed;  // these three are in the producers'
     std::size_t credits;
     std::size_t records;
 };

@@ -13,10 +13,10 @@ void ProducerRegistry::leave(unsigned number, std::function<void(unsigned)> cons
     lives_.leave(number, [&](unsigned index) {
         try {
             bury(index);
-        } catch (std::exception const&) {  // memory that is not coherent could not be read
+        } catch (std::exception const&) {  // non-coherent memory could not be read
         }
-        // A thread that died at a claim may have left its end to another, who lets go of it here:
-        // the claim is still to be given up.
+        // A thread that died during a claim may have left its end to another, which leaves here:
+        // the claim must still be given up.
         return HostCached().load_word(&records_[index].begin) == ProducerRecord::none;
     });
 }
@@ -27,7 +27,7 @@ void ProducerRegistry::give_up(unsigned number, MpmcRingView const& view,
     if (own->begin == ProducerRecord::none || own->begin == ProducerRecord::claiming) return;
     try {
         give_up_claim(view, own->begin, own->end, far);
-    } catch (std::exception const&) {  // what is left to be flushed leaves with the next flush
+    } catch (std::exception const&) {  // the rest leaves with the next flush
     }
     ClaimRecord(own).done(HostCached());
 }
@@ -40,7 +40,7 @@ unsigned ProducerRegistry::recover(MpmcRingView const& view, HostMapped const& f
     };
     return lives_.recover([&](std::vector<unsigned> const& dead) {
         for (unsigned i : dead) bury(i);
-        // A producer is at a claim for a few instructions, unless its thread does not get to run.
+        // A claim takes a producer a few instructions, unless its thread does not run.
         constexpr int attempts = 10'000;
         bool done = false;
         for (int attempt = 0; !done && attempt < attempts; ++attempt) {

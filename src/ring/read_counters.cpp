@@ -16,7 +16,7 @@ bool is_there(HostCached const& near, RingView const& ring, Sequence number) {
 }
 
 // The last one of `depth` messages behind number `taken` that is in its slot. They come in order,
-// and the slots of most are not looked at: their lines stay with whoever has them.
+// so most slots are not looked at: their lines stay in other caches.
 Sequence last_of(HostCached const& near, RingView const& ring, Sequence taken,
                  std::uint32_t depth) {
     std::uint32_t there = 0;
@@ -31,8 +31,8 @@ Sequence last_of(HostCached const& near, RingView const& ring, Sequence taken,
     return taken + there;
 }
 
-// The same of replies that come in any order: the last one ahead of the first that is not there. Of
-// many that nobody takes some are counted later.
+// For replies that come in any order: the last one before the first that is missing. If very many
+// are untaken, some are counted later.
 Sequence last_in_a_row(RingView const& replies, Sequence taken, std::uint32_t depth) {
     constexpr std::uint32_t most = 4096;
     std::uint32_t there = 0;

@@ -21,8 +21,8 @@ struct GivenEnd {
     std::string giver;
     CodeLocation taker;
     void const* second;       // its other address
-    std::uint64_t owner = 0;  // what is beside the copy that a block owns
-    unsigned launches = 0;    // that had it
+    std::uint64_t owner = 0;  // the mark beside the copy that a block owns
+    unsigned launches = 0;    // launches that had it
 
     [[nodiscard]] std::string what() const {
         return fmt::format("the end that {} gave at {}:{}", giver, taker.file, taker.line);
@@ -30,8 +30,8 @@ struct GivenEnd {
     [[nodiscard]] unsigned owning_block() const { return static_cast<unsigned>(owner); }
 };
 
-// Every end that was given out, by its first address, while its object is there. One that has gone
-// is forgotten: bytes that nobody wrote may hold an end of before.
+// Every end that was given out, by its first address, while its object exists. Ends of destroyed
+// objects are forgotten: unwritten bytes may hold an old end.
 struct GivenEnds {
     std::mutex mutex;
     std::map<void const*, GivenEnd> at;
@@ -39,7 +39,7 @@ struct GivenEnds {
 };
 GivenEnds& given_ends() { return PerProcess<GivenEnds>::get(); }
 
-// Calls `use(word)` for each word that the bytes may have: packed members lie anywhere.
+// Calls `use(word)` for each word that the bytes may have, at any alignment: members may be packed.
 template <class Use>
 void each_word(void const* bytes, std::size_t size, Use&& use) {
     auto const* const begin = static_cast<std::byte const*>(bytes);
@@ -57,15 +57,15 @@ bool has_word(void const* bytes, std::size_t size, std::uint64_t wanted) {
 }
 std::uint64_t as_word(void const* address) { return reinterpret_cast<std::uintptr_t>(address); }
 
-// What a block's bytes have of an end.
+// An end that a block's bytes have.
 struct FoundEnd {
     void const* address;
     GivenEnd& end;
     bool owned;  // it is its owner's copy
 };
 
-// A launch gets the end. Where it is the second one a line says so. It is no error: bytes that
-// nobody wrote look the same.
+// Counts a launch that gets the end, and writes a line for the second. That is no error: unwritten
+// bytes look the same.
 void count_launch(GivenEnd& end) {
     if (++end.launches != 2) return;
     say_line(
@@ -93,7 +93,7 @@ void each_end(void const* bytes, std::size_t size, Use&& use) {
     });
 }
 
-// Whatever the block is.
+// Checks that are independent of the block.
 void require_usable(FoundEnd const& found, BlockNumbers numbers) {
     if (found.owned && numbers == BlockNumbers::unknown) {
         throw UsageError(

@@ -19,8 +19,8 @@ void BlockMemory::begin(std::byte pattern) {
     count_ = bytes_ = end_ = 0;
 }
 
-// Threads call it, one after the other, and nothing of it orders them: so nothing that the thread
-// sanitizer watches is written here.
+// Threads call it one after the other, without an order between them: so it writes nothing that the
+// thread sanitizer watches.
 void* BlockMemory::variable(void const* site, std::size_t bytes, std::size_t alignment) {
     auto* const begin = reinterpret_cast<std::byte*>(room_.get());
     for (std::size_t i = 0; i != count_; ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shared memory of a block: variables that come into being with the first thread that asks.
+// The shared memory of a block: the first thread that asks for a variable makes it.
 #pragma once
 
 #include <array>
@@ -20,9 +20,9 @@ class BlockMemory {
     BlockMemory(BlockMemory const&) = delete;
     BlockMemory& operator=(BlockMemory const&) = delete;
 
-    // No variable is there any more, and every byte is `pattern`.
+    // Removes all variables, and sets every byte to `pattern`.
     void begin(std::byte pattern);
-    // The variable of that site. Throws UsageError where there is no room.
+    // The variable of `site`. Throws UsageError if there is no room.
     [[nodiscard]] void* variable(void const* site, std::size_t bytes, std::size_t alignment);
 
    private:
@@ -30,8 +30,9 @@ class BlockMemory {
         void const* site;
         std::size_t at;
     };
-    static constexpr std::size_t most_alignment = 1024;  // what TMA needs for its tiles
-    static constexpr std::size_t red_zone = 32;          // behind a variable: nobody may touch it
+    static constexpr std::size_t most_alignment =
+        1024;                                    // the alignment that TMA needs for its tiles
+    static constexpr std::size_t red_zone = 32;  // behind a variable, forbidden
     // A variable's size is a multiple of its alignment: the gaps take no more than the variables.
     static constexpr std::size_t room = 2 * most_bytes + most_variables * 2 * red_zone;
 

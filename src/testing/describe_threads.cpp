@@ -35,7 +35,7 @@ std::string barriers(unsigned count) {
     return fmt::format(" after {} barrier{}", count, count == 1 ? "" : "s");
 }
 
-// What all of some threads do.
+// Describes what all of some threads do.
 std::string describe(ThreadState const& state, bool one) {
     bool const waits = state.wait.whom != BlockWait::For::nobody && !state.ended;
     bool const at_barrier = state.wait.whom == BlockWait::For::block;

@@ -20,7 +20,7 @@ void const* bottom_of(boost::context::stack_context const& stack) {
 struct Stacks : boost::context::protected_fixedsize_stack {
     using boost::context::protected_fixedsize_stack::protected_fixedsize_stack;
 
-    // Another mapping may lie there next, of which the address sanitizer is to forbid no byte.
+    // Another mapping may lie there next: the address sanitizer must forbid none of its bytes.
     void deallocate(boost::context::stack_context& stack) noexcept {
         allow_bytes(bottom_of(stack), stack.size);
         boost::context::protected_fixedsize_stack::deallocate(stack);
@@ -55,8 +55,7 @@ void Fiber::abandon() {
     alignas(boost::context::fiber) std::array<std::byte, sizeof(inside_)> never_destroyed;
     ::new (never_destroyed.data()) boost::context::fiber(std::move(inside_));
     Stacks().deallocate(stack_);
-    // To the thread sanitizer, what the body has done comes before what its beginner does from here
-    // on.
+    // For the thread sanitizer the body's actions come before its beginner's next ones.
     void* const outside = current_tsan_fiber();
     switch_tsan_fiber(tsan_inside_, true);
     switch_tsan_fiber(outside, true);

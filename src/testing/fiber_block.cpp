@@ -21,12 +21,12 @@ constexpr unsigned most_threads = 1024;
 constexpr std::size_t least_stack = std::size_t{16} * 1024;
 constexpr std::size_t most_stack = std::size_t{1} << 47U;
 
-// Memory that no thread has written differs from one seed to the next.
+// Unwritten memory differs from one seed to the next.
 std::byte pattern_of(std::uint64_t seed) {
     return seed % 2 == 0 ? std::byte{0xA5} : std::byte{0x5A};
 }
 
-// The block of this thread of the CPU, and its index, for as long as it lives.
+// Makes this CPU thread run as a block, with its index, as long as it lives.
 class Current {
    public:
     Current(TestedBlock* block, unsigned index) : before_(block::index()) {
@@ -117,9 +117,9 @@ void FiberBlock::begin(std::uint64_t seed, std::function<void()> const& body) {
     ready_count_ = threads_;
 }
 
-// Seed 0 has the threads run in the order of their ranks, seed 1 in the opposite one: each of two
-// threads is ahead of the other in one of the two. Where a thread waits by calling the library, any
-// other is to have its turn.
+// Seed 0 runs the threads in the order of their ranks, seed 1 in the opposite order: of any two
+// threads each is ahead in one of them. When a thread waits by calling the library, any other may
+// run.
 std::size_t FiberBlock::choose() {
     if (passed_ || seed_ > 1) return random_.below(static_cast<std::uint32_t>(ready_.size()));
     auto const chosen = seed_ == 0 ? std::min_element(ready_.begin(), ready_.end())
@@ -153,7 +153,7 @@ void FiberBlock::arrive(Thread& thread) {
     leave(warp.barrier, first, lanes_of(first));
 }
 
-// All that it takes are there; they leave it if they came by the same call.
+// All threads of the barrier are there; they leave it if they made the same call.
 void FiberBlock::leave(Barrier& barrier, unsigned first, unsigned count) {
     BlockWait const wait = all_[first].state.wait;
     for (unsigned i = first; i != first + count; ++i) {
@@ -178,7 +178,7 @@ void FiberBlock::tell_votes(Warp& warp, unsigned first, unsigned count) {
     warp.word = all_[first].word;
 }
 
-// Nobody can go on.
+// No thread can continue.
 void FiberBlock::fail_by_barrier() {
     std::vector<ThreadState> states;
     for (Thread const& each : all_) states.push_back(each.state);
@@ -198,7 +198,7 @@ void FiberBlock::fail(std::exception_ptr why) {
     failure_ = std::move(why);
 }
 
-// From here on what a thread runs.
+// The rest runs in the block's threads.
 
 void FiberBlock::run_body() {
     Thread& thread = *running_;
@@ -210,8 +210,8 @@ void FiberBlock::run_body() {
     thread.state.ended = true;
 }
 
-// Where an exception is on its way, destructors run: others take no turn then, since the compiler's
-// runtime knows of one stack only.
+// During an exception destructors run: no other thread runs then, since the compiler's runtime
+// knows only one stack.
 void FiberBlock::wait(BlockWait const& what) {
     if (std::uncaught_exceptions() != 0) return;
     running_->state.wait = what;
@@ -237,7 +237,7 @@ void FiberBlock::sync_warp(char const* call) {
     take_over(order);
 }
 
-// As on a GPU, a vote orders nothing else.
+// Like on a GPU, a vote orders nothing else.
 std::uint32_t FiberBlock::ballot(char const* call, bool value) {
     running_->vote = value;
     wait({BlockWait::For::warp, call});

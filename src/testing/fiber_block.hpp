@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A block whose threads are fibers. One runs at a time, up to where it waits for others or calls
-// the library; who is next is drawn by a seed.
+// A block whose threads are fibers. One runs at a time, until it waits for others or calls the
+// library; a seed decides which is next.
 //
-// The thread sanitizer takes each fiber for a thread, and no change from one to another for an
-// order: only barriers are one. So this code, which all of them run, is built without that
-// sanitizer, and its functions that fibers call have nothing done by the C library that the
-// sanitizer watches there, such as memcpy.
+// The thread sanitizer takes each fiber for a thread, and takes only barriers for an order. So this
+// code, which all fibers run, is built without that sanitizer. Its functions that fibers call use
+// no function of the C library that the sanitizer watches, such as memcpy.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +23,7 @@
 
 namespace carillon::detail {
 
-// What the threads wait for before they go on, and the calls by which they do.
+// The threads that a thread waits for, and the call by which it waits.
 struct BlockWait {
     enum class For : std::uint8_t { nobody, block, warp };
 
@@ -35,17 +34,17 @@ struct BlockWait {
     [[nodiscard]] bool same_as(BlockWait const& other) const;
 };
 
-// How far a thread of a block has come, for a report.
+// The progress of a thread of a block, for a report.
 struct ThreadState {
     bool ended = false;
     BlockWait wait;
-    unsigned barriers = 0;  // that it has left since it was given its request
+    unsigned barriers = 0;  // barriers that it has left since it got its request
 };
 
-// "threads 0 and 2 to 31 wait at ...; thread 1 has returned", of all threads in order.
+// "threads 0 and 2 to 31 wait at ...; thread 1 has returned", for all threads in order.
 [[nodiscard]] std::string describe_threads(std::vector<ThreadState> const& threads);
 
-// Throws UsageError for a stack on which nothing can run or that no address space has room for.
+// Throws UsageError for a stack that is too small, or larger than any address space.
 void require_stack(std::size_t stack_bytes);
 
 class FiberBlock final : public TestedBlock {
@@ -53,14 +52,15 @@ class FiberBlock final : public TestedBlock {
     // Throws UsageError and OutOfMemoryError.
     FiberBlock(unsigned threads, std::size_t stack_bytes);
 
-    // Every thread runs `body`, as one of block `index`. Throws what a thread throws, BarrierError,
-    // and UsageError within a thread of a tested block; of use no more after the first two.
+    // Every thread runs `body`, as a thread of block `index`. Throws a thread's exception,
+    // BarrierError, and UsageError within a thread of a tested block. After the first two the
+    // object is useless.
     void run(std::uint64_t seed, unsigned index, std::function<void()> const& body);
 
     [[nodiscard]] unsigned thread_rank() const override { return running_->rank; }
     [[nodiscard]] unsigned size() const override { return threads_; }
     [[nodiscard]] unsigned lanes() const override;
-    // No file: the thread has returned from the handler.
+    // Without a file the thread has returned from the handler.
     void sync(CodeLocation const& where) override;
     void sync_warp(char const* call) override;
     [[nodiscard]] std::uint32_t ballot(char const* call, bool value) override;
@@ -69,7 +69,7 @@ class FiberBlock final : public TestedBlock {
     void pass() override;
 
    private:
-    // Barriers by turns: who comes to the next one is not to order who leaves this one.
+    // Barriers have turns: arriving at the next one must not order leaving this one.
     struct Barrier {
         unsigned arrived = 0;
         unsigned round = 0;
@@ -114,11 +114,11 @@ class FiberBlock final : public TestedBlock {
     Thread* running_ = nullptr;
     std::uint64_t seed_ = 0;
     Random random_;
-    bool passed_ = false;  // the thread that ran last could go on
+    bool passed_ = false;  // the thread that ran last can continue
     bool failed_ = false;
     std::exception_ptr failure_;
     std::vector<unsigned> ready_;  // ranks
-    unsigned ready_count_ = 0;     // for threads, which are not to look into a vector
+    unsigned ready_count_ = 0;     // for threads, which must not look into a vector
 };
 
 }  // namespace carillon::detail

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers for tests that have to be repeatable.
+// Repeatable numbers for tests.
 #pragma once
 
 #include <cstdint>

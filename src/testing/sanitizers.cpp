@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "testing/sanitizers.hpp"
 
-// Declared here, since the sanitizers' own headers make none of them weak.
+// Declared here, since the sanitizers' own headers do not make them weak.
 // NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp,readability-identifier-naming)
 extern "C" {
 [[gnu::weak]] void __sanitizer_start_switch_fiber(void** save, void const* to, std::size_t size);
