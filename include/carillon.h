@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Carillon in C, and for whatever calls C: docs/c.md. Devices and their memory, rings and clients
- * whose messages are bytes, mailboxes, rings of chunks, emulated kernels, kernels of other
- * processes, and buffers that processes share.
+/* Carillon in C, and for languages that call C: docs/c.md. It has devices and their memory, rings
+ * and clients whose messages are bytes, mailboxes, rings of chunks, emulated kernels, kernels of
+ * other processes, and buffers that processes share.
  *
- * Every call gives a status: CARILLON_OK, CARILLON_NOT_NOW of those that look and do not wait, or
- * an error, whose text is what carillon_last_error() gives to the same thread. Handles are opaque;
- * what opens one has room for it as its last argument, and what closes it takes its address and
- * leaves NULL there, so that a use after it is an error. Close a NULL handle: nothing happens.
+ * Every call returns a status: CARILLON_OK, CARILLON_NOT_NOW if the call does not wait, or an
+ * error, whose text carillon_last_error() returns to the same thread. Handles are opaque. A call
+ * that opens one stores it through its last argument. A call that closes it takes its address and
+ * stores NULL there, so that a later use is an error. Closing a NULL handle does nothing.
  *
- * Structs begin with their size: set it to sizeof of the struct, and what you do not set to 0,
- * which is the default of every member. A library that knows more members takes them for 0.
+ * Structs begin with their size: set it to sizeof of the struct. Set unused members to 0, the
+ * default of every member. A library that knows more members takes them for 0.
  *
  * Times are nanoseconds; each wait has one. A message is copied before the call returns. */
 /* NOLINTBEGIN(modernize-use-using, modernize-deprecated-headers): C, and C++ alike */
@@ -33,7 +33,7 @@ enum {
     CARILLON_OK = 0,
     CARILLON_NOT_NOW = 1, /* no room, no message, no reply; ask again */
     CARILLON_USAGE = -1,  /* a bad argument, a wrong state */
-    CARILLON_FORKED = -2, /* what the parent of this process has made */
+    CARILLON_FORKED = -2, /* an object that the parent of this process made */
     CARILLON_NO_DEVICE = -3,
     CARILLON_UNSUPPORTED = -4,
     CARILLON_OUT_OF_MEMORY = -5,
@@ -47,7 +47,7 @@ enum {
     CARILLON_PROTOCOL = -13,
     CARILLON_SYSTEM = -14, /* carillon_last_error_number(): errno */
     CARILLON_CUDA = -15,   /* a CUresult */
-    CARILLON_FAULT = -16,  /* a CUresult: the context is of no more use */
+    CARILLON_FAULT = -16,  /* a CUresult: the context is unusable */
     CARILLON_VULKAN = -17, /* a VkResult */
     CARILLON_OTHER = -18,
     CARILLON_COMPILE = -19 /* a handler does not compile */
@@ -71,17 +71,17 @@ enum {
     CARILLON_REFUSAL_WRONG_OWNER = 12 /* another user than `owner_user` listens at the path */
 };
 
-/* What an error says beside its text. A member that the error does not have is 0. */
+/* Details of an error beside its text. A member that the error does not have is 0. */
 typedef struct carillon_error_details {
     size_t size;
     carillon_status status;
-    int sent; /* CARILLON_TIMEOUT: 1 where the request was sent. It may still be served, and a
-               * request that is sent again is served twice. */
+    int sent; /* CARILLON_TIMEOUT: 1 if the request was sent. It may still be served, so a
+               * request that is sent again may be served twice. */
     carillon_refusal reason; /* CARILLON_REFUSED */
     int ended_kernel;        /* 1: this error has ended the kernel; every later call returns it */
     int64_t code;            /* CARILLON_HANDLER: the handler's code; errno, CUresult, VkResult */
-    uint32_t asked;          /* CARILLON_RESIDENCY: how many blocks the launch has, */
-    uint32_t fit;            /* and how many would have had room */
+    uint32_t asked;          /* CARILLON_RESIDENCY: blocks of the launch, */
+    uint32_t fit;            /* and blocks for which there was room */
     char call[64];           /* the call of this header that failed */
     char code_name[64];      /* the name of errno, a CUresult or a VkResult */
 } carillon_error_details;
@@ -105,15 +105,15 @@ typedef struct carillon_store_events carillon_store_events;
 typedef struct carillon_store_sealed carillon_store_sealed;
 typedef struct carillon_buffer carillon_buffer;
 
-/* Of the library, as CARILLON_VERSION is of this header. */
+/* The library's version; CARILLON_VERSION is this header's. */
 uint32_t carillon_version(void);
-/* "CARILLON_OK", and so on; "unknown" for what is none. */
+/* "CARILLON_OK", and so on; "unknown" for a number that is no status. */
 char const* carillon_status_name(carillon_status status);
-/* Of the last error of this thread: "<call of this header>: <cause>", and the number of the
- * system's or a driver's, or 0. Empty before the first. Good until the next error of the thread. */
+/* This thread's last error: its text "<call of this header>: <cause>", and its number from the
+ * system or a driver, or 0. The text is empty before the first error, and valid until the next. */
 char const* carillon_last_error(void);
 int carillon_last_error_number(void);
-/* The last error's details: before the first error of the thread its status is CARILLON_OK. */
+/* Details of this thread's last error; the status is CARILLON_OK before the first error. */
 carillon_status carillon_last_error_details(carillon_error_details* details);
 
 /* Devices. */
@@ -139,13 +139,13 @@ carillon_status carillon_device_get_info(carillon_device const* device, carillon
 typedef int32_t carillon_memory_kind;
 enum {
     CARILLON_MEMORY_DEVICE = 0,     /* the device's, mapped into the CPU */
-    CARILLON_MEMORY_HOST = 1,       /* page-locked, which the device addresses */
-    CARILLON_MEMORY_SHARED_HOST = 2 /* the same, with a descriptor for others */
+    CARILLON_MEMORY_HOST = 1,       /* page-locked memory, which the device addresses */
+    CARILLON_MEMORY_SHARED_HOST = 2 /* also has a descriptor for other processes */
 };
 
 typedef struct carillon_memory_info {
     size_t size;
-    void* host;   /* write-combining as a rule: write it in order, do not read it */
+    void* host;   /* usually write-combining: write it in order, do not read it */
     void* device; /* the device's address */
     uint64_t bytes;
     uint64_t atom_size;
@@ -156,13 +156,13 @@ carillon_status carillon_memory_allocate(carillon_device const* device, uint64_t
                                          carillon_memory_kind kind, carillon_memory** memory);
 void carillon_memory_free(carillon_memory** memory);
 carillon_status carillon_memory_get_info(carillon_memory const* memory, carillon_memory_info* info);
-/* By the CPU. What was copied to the device is seen by who takes a message that was sent later with
- * `out_of_line`. */
+/* Copies by the CPU. The reader of a message that is sent later with `out_of_line` sees the bytes
+ * that were copied to the device. */
 carillon_status carillon_memory_write(carillon_memory const* memory, uint64_t offset,
                                       void const* from, uint64_t bytes);
 carillon_status carillon_memory_read(carillon_memory const* memory, uint64_t offset, void* to,
                                      uint64_t bytes);
-/* After writes through the host's address, and before reads through it. */
+/* Flush after writes through the host's address; invalidate before reads through it. */
 carillon_status carillon_memory_flush(carillon_memory const* memory, uint64_t offset,
                                       uint64_t bytes);
 carillon_status carillon_memory_invalidate(carillon_memory const* memory, uint64_t offset,
@@ -174,13 +174,13 @@ carillon_status carillon_memory_export_fd(carillon_memory const* memory, int* de
 
 typedef struct carillon_connect_options {
     size_t size;
-    char const* name;   /* how the owner calls this client; NULL: the program's name */
+    char const* name;   /* the owner's name for this client; NULL: the program's name */
     int64_t timeout_ns; /* 0: 5 s */
-    /* How long it is tried again while nobody listens or has room, and while the owner does not
-     * serve yet what is asked for. */
+    /* How long the call tries again while no owner listens or has room, or while the owner does not
+     * serve the object yet. */
     int64_t wait_for_owner_ns;
     int host_memory; /* 1: rings in host memory, without Vulkan */
-    /* The user whose owner is meant; NULL: this process's own, or root. Any other is refused. */
+    /* The owner's user; NULL: this process's user, or root. Another owner is refused. */
     uint32_t const* owner_user;
 } carillon_connect_options;
 
@@ -200,27 +200,27 @@ typedef struct carillon_object {
     carillon_state state;
     int emulated;
     uint32_t blocks;
-    uint32_t clients; /* that have one of them */
+    uint32_t clients; /* clients that have one of them */
 } carillon_object;
 
 /* `options` may be NULL, here and below. */
 carillon_status carillon_connect(char const* path, carillon_connect_options const* options,
                                  carillon_connection** connection);
-/* What was made of it stays connected until it is closed. */
+/* Objects that were made of it stay connected until they are closed. */
 void carillon_connection_close(carillon_connection** connection);
-/* What the owner serves: the first `room` objects, each of `objects` with its size set by the
- * caller; `count` gets how many there are. */
+/* The first `room` objects that the owner serves. The caller sets the size of each of `objects`;
+ * `count` gets the number of all. */
 carillon_status carillon_connection_objects(carillon_connection const* connection,
                                             carillon_object* objects, size_t room, size_t* count);
-/* Whether the owner is there, and its process: CARILLON_OWNER_GONE once it has ended. */
+/* The owner's process, if it lives: CARILLON_OWNER_GONE once it has ended. */
 carillon_status carillon_connection_owner(carillon_connection const* connection, int32_t* process);
-/* The owner's user, as the system says it. */
+/* The owner's user, from the system. */
 carillon_status carillon_connection_owner_user(carillon_connection const* connection,
                                                uint32_t* user);
 
-/* Messages by bytes: 1 to 1024; of a mailbox 1 to 4096, beside a chunk 0 to 40. The size is
- * compared with the owner's type, and the name where both sides give one: as C++ writes it,
- * "desk::Tick". The name is UTF-8 without control characters. */
+/* Messages by bytes: 1 to 1024; 1 to 4096 for a mailbox, 0 to 40 beside a chunk. The size is
+ * compared with the owner's type, and the name if both sides give one. The name is in C++'s form,
+ * "desk::Tick", and is UTF-8 without control characters. */
 typedef struct carillon_type {
     uint32_t bytes;
     char const* name; /* NULL: not given */
@@ -228,13 +228,13 @@ typedef struct carillon_type {
 
 /* Kernels of this process on the emulated device. */
 
-/* Writes the reply to a request; its bytes are 0 before. Each block calls it in a thread of its
- * own. It returns: no exception, no longjmp and no pthread_exit leaves it. */
+/* Writes the reply to a request; its bytes are 0 before. Each block calls it in its own thread. It
+ * must return: no exception, longjmp or pthread_exit may leave it. */
 typedef void (*carillon_handler)(void* user, void const* request, void* reply);
 
 typedef int32_t carillon_idle;
 enum {
-    CARILLON_IDLE_PARK = 0, /* sleeps up to 0.2 ms between two looks, after a while */
+    CARILLON_IDLE_PARK = 0, /* after a while sleeps up to 0.2 ms between two looks */
     CARILLON_IDLE_BACKOFF = 1,
     CARILLON_IDLE_SPIN = 2
 };
@@ -248,14 +248,14 @@ typedef struct carillon_kernel_options {
     uint32_t blocks;   /* 0: 1 */
     uint32_t capacity; /* slots of a channel each way, a power of two; 0: 256 */
     carillon_idle idle;
-    int for_others; /* 1: for clients of other processes (carillon_kernel_serve), and no others */
+    int for_others;          /* 1: only for clients of other processes (carillon_kernel_serve) */
     int64_t stop_timeout_ns; /* how long closing waits for the handler; 0: 5 s */
 } carillon_kernel_options;
 
 carillon_status carillon_kernel_start(carillon_device const* device,
                                       carillon_kernel_options const* options,
                                       carillon_kernel** kernel);
-/* Stops it. Clients that it has given get CARILLON_STOPPED. */
+/* Stops the kernel. Its clients get CARILLON_STOPPED. */
 void carillon_kernel_close(carillon_kernel** kernel);
 carillon_status carillon_kernel_get_state(carillon_kernel const* kernel, carillon_state* state);
 carillon_status carillon_kernel_drain(carillon_kernel* kernel, int64_t timeout_ns);
@@ -263,11 +263,11 @@ carillon_status carillon_kernel_stop(carillon_kernel* kernel, int64_t timeout_ns
 
 typedef struct carillon_serve_options {
     size_t size;
-    char const* name; /* that clients ask for; NULL: "kernel" */
+    char const* name; /* the name that clients ask for; NULL: "kernel" */
     uint32_t mode;    /* permissions of the socket; 0: 0600 */
 } carillon_serve_options;
 
-/* Of a kernel `for_others`, at a Unix socket that is made at `path`. */
+/* Serves a kernel `for_others`, at a Unix socket that is made at `path`. */
 carillon_status carillon_kernel_serve(carillon_kernel const* kernel, char const* path,
                                       carillon_serve_options const* options,
                                       carillon_server** server);
@@ -284,8 +284,8 @@ typedef struct carillon_client_info {
     size_t size;
     uint32_t request_bytes;
     uint32_t reply_bytes;
-    uint32_t capacity; /* requests under way */
-    uint32_t depth;    /* that are so now */
+    uint32_t capacity; /* most outstanding requests */
+    uint32_t depth;    /* outstanding requests now */
     uint64_t submitted;
     uint64_t answered;
     uint64_t taken;
@@ -293,7 +293,7 @@ typedef struct carillon_client_info {
     uint64_t stalls;
 } carillon_client_info;
 
-/* The channel of a block of a kernel of this process. There is one: two handles are the same. */
+/* The channel of a block of a kernel of this process. Two handles for one block share it. */
 carillon_status carillon_kernel_client(carillon_kernel* kernel, uint32_t block,
                                        carillon_client** client);
 /* A channel to the kernel that another process serves as `object`; NULL: "kernel". */
@@ -302,35 +302,35 @@ carillon_status carillon_connection_client(carillon_connection const* connection
                                            carillon_type reply, carillon_client** client);
 void carillon_client_close(carillon_client** client);
 carillon_status carillon_client_get_info(carillon_client const* client, carillon_client_info* info);
-/* One round trip. The sizes are compared with the channel's. `out_of_line`: 1 where the request
+/* One round trip. The sizes are compared with the channel's. `out_of_line` is 1 if the request
  * refers to device memory that this thread has written. */
 carillon_status carillon_client_call(carillon_client* client, void const* request,
                                      size_t request_bytes, void* reply, size_t reply_bytes,
                                      int64_t timeout_ns, int out_of_line);
-/* The same for a kernel whose handler has a table of commands: `opcode` names the command, and is
- * its place in the table, from 0 on, unless its type says otherwise. The channel's messages are 4
- * bytes longer than the largest command and the largest reply, in whole words. CARILLON_HANDLER:
- * the handler refused the command; the details of the error have its code. */
+/* Calls a kernel whose handler has a table of commands. `opcode` names the command: by default it
+ * is the position in the table, from 0 on. The channel's messages are 4 bytes longer than the
+ * largest command and the largest reply, in whole words. CARILLON_HANDLER: the handler refused the
+ * command; the details of the error have its code. */
 carillon_status carillon_client_command(carillon_client* client, uint32_t opcode,
                                         void const* command, size_t command_bytes, void* reply,
                                         size_t reply_bytes, int64_t timeout_ns, int out_of_line);
-/* Sends, and gives a ticket for the reply: good once. With a timeout of 0 it does not wait for
- * room: CARILLON_NOT_NOW. */
+/* Sends, and returns a ticket for the reply, which is good once. With a timeout of 0 it does not
+ * wait for room: CARILLON_NOT_NOW. */
 carillon_status carillon_client_submit(carillon_client* client, void const* request,
                                        size_t request_bytes, int64_t timeout_ns, int out_of_line,
                                        carillon_ticket* ticket);
-/* The same for `count` requests, one behind the other, as many as there is room for: `ticket` is
- * the first one's, the next have the next numbers, and `sent` gets how many. */
+/* Sends the first ones of `count` requests, as many as there is room for. `ticket` is the first
+ * one's, the others have the following numbers; `sent` gets how many were sent. */
 carillon_status carillon_client_submit_n(carillon_client* client, void const* requests,
                                          size_t request_bytes, size_t count, int out_of_line,
                                          carillon_ticket* ticket, size_t* sent);
-/* The reply. With a timeout of 0 it does not wait: CARILLON_NOT_NOW, and what ended the kernel or
- * its owner once that is known. After a timeout the ticket is still good. */
+/* Takes the reply. With a timeout of 0 it does not wait: CARILLON_NOT_NOW, or the error that ended
+ * the kernel or its owner once that is known. After a timeout the ticket is still good. */
 carillon_status carillon_client_take(carillon_client* client, carillon_ticket ticket, void* reply,
                                      size_t reply_bytes, int64_t timeout_ns);
-/* Gives the reply up: it is dropped when it comes. CARILLON_USAGE as carillon_client_take. */
+/* Drops the reply when it comes. CARILLON_USAGE: see carillon_client_take. */
 carillon_status carillon_client_abandon(carillon_client* client, carillon_ticket ticket);
-/* Brings near what a call needs: for the loop that waits for the next event. */
+/* Loads into the caches what a call needs: for the loop that waits for the next event. */
 carillon_status carillon_client_warm(carillon_client* client);
 
 /* Rings: one thread at a time at each end. */
@@ -360,7 +360,7 @@ carillon_status carillon_ring_push(carillon_ring* ring, void const* message, siz
                                    int64_t timeout_ns, int out_of_line);
 carillon_status carillon_ring_pop(carillon_ring* ring, void* message, size_t bytes,
                                   int64_t timeout_ns);
-/* As many of `count` messages, one behind the other, as fit, or have come; `done` gets how many. */
+/* Push or pop the first ones of `count` messages, as many as possible; `done` gets how many. */
 carillon_status carillon_ring_push_n(carillon_ring* ring, void const* messages, size_t bytes,
                                      size_t count, int out_of_line, size_t* done);
 carillon_status carillon_ring_pop_n(carillon_ring* ring, void* messages, size_t bytes, size_t count,
@@ -380,8 +380,8 @@ typedef struct carillon_mailbox_info {
     carillon_direction direction;
 } carillon_mailbox_info;
 
-/* `initial`, of `bytes` bytes, is what a reader finds first. `capacity`: values that are there at
- * once, a power of two from 2 on; 0: 4. */
+/* `initial`, of `bytes` bytes, is the first value that a reader finds. `capacity` is the number of
+ * values in memory at once, a power of two from 2 on; 0: 4. */
 carillon_status carillon_mailbox_create(carillon_device const* device, void const* initial,
                                         size_t bytes, carillon_direction direction,
                                         uint32_t capacity, carillon_mailbox** mailbox);
@@ -395,10 +395,9 @@ carillon_status carillon_mailbox_get_info(carillon_mailbox const* mailbox,
                                           carillon_mailbox_info* info);
 carillon_status carillon_mailbox_set(carillon_mailbox* mailbox, void const* value, size_t bytes,
                                      int out_of_line);
-/* CARILLON_NOT_NOW where nothing is newer than what was read last. */
+/* CARILLON_NOT_NOW if no value is newer than the last one read. */
 carillon_status carillon_mailbox_refresh(carillon_mailbox* mailbox, void* value, size_t bytes);
-/* The device's end on the emulated device: of those that read any number, the one that sets once.
- */
+/* The device's end on the emulated device: any number of reading ends, one setting end. */
 carillon_status carillon_mailbox_emulated_end(carillon_mailbox* mailbox,
                                               carillon_mailbox_end** end);
 void carillon_mailbox_end_close(carillon_mailbox_end** end);
@@ -407,7 +406,7 @@ carillon_status carillon_mailbox_end_set(carillon_mailbox_end* end, void const* 
 carillon_status carillon_mailbox_end_refresh(carillon_mailbox_end* end, void* value, size_t bytes);
 
 /* Rings of chunks: large buffers that the CPU fills in place and a kernel reads. One thread at a
- * time claims; a chunk may be another thread's. */
+ * time claims; a chunk may go to another thread. */
 
 typedef struct carillon_chunk_ring_info {
     size_t size;
@@ -418,29 +417,29 @@ typedef struct carillon_chunk_ring_info {
 
 typedef struct carillon_chunk_info {
     size_t size;
-    void* host; /* write-combining as a rule: write it in order, do not read it */
+    void* host; /* usually write-combining: write it in order, do not read it */
     uint64_t bytes;
     uint64_t sequence; /* from 1 on, in the order of claims */
 } carillon_chunk_info;
 
-/* As the device takes it. */
+/* A chunk that the device's end has taken. */
 typedef struct carillon_taken_chunk {
     size_t size;
     void const* data;
-    uint64_t bytes; /* that the other side used */
+    uint64_t bytes; /* bytes that the other side used */
     uint64_t sequence;
-    unsigned char meta[40]; /* and 0 behind it */
+    unsigned char meta[40]; /* followed by zeros */
 } carillon_taken_chunk;
 
-/* `meta_bytes`: 0 to 40, that go beside each chunk. `chunks`: a power of two; 0: 16. */
+/* `meta_bytes`: 0 to 40 bytes beside each chunk. `chunks`: a power of two; 0: 16. */
 carillon_status carillon_chunk_ring_create(carillon_device const* device, uint32_t meta_bytes,
                                            uint64_t chunk_bytes, uint32_t chunks,
                                            carillon_chunk_ring** ring);
-/* Of one that another process shares; `meta` of 0 bytes where nothing goes beside a chunk. */
+/* A ring that another process shares; `meta` has 0 bytes if there is nothing beside a chunk. */
 carillon_status carillon_connection_chunk_ring(carillon_connection const* connection,
                                                char const* object, carillon_type meta,
                                                carillon_chunk_ring** ring);
-/* Chunks that were claimed keep it. */
+/* Claimed chunks keep the ring. */
 void carillon_chunk_ring_close(carillon_chunk_ring** ring);
 carillon_status carillon_chunk_ring_get_info(carillon_chunk_ring const* ring,
                                              carillon_chunk_ring_info* info);
@@ -451,13 +450,12 @@ carillon_status carillon_chunk_get_info(carillon_chunk const* chunk, carillon_ch
 /* Copies to byte `offset` on. */
 carillon_status carillon_chunk_fill(carillon_chunk const* chunk, uint64_t offset, void const* from,
                                     uint64_t bytes);
-/* What this thread wrote leaves it: where another one commits. */
+/* Makes this thread's writes leave it, if another thread commits. */
 carillon_status carillon_chunk_flush(carillon_chunk const* chunk);
-/* Hands the first `used` bytes over and closes the chunk; after an error it can be committed
- * still. */
+/* Hands over the first `used` bytes and closes the chunk, which stays open after an error. */
 carillon_status carillon_chunk_commit(carillon_chunk** chunk, uint64_t used, void const* meta,
                                       size_t meta_bytes);
-/* Gives it up: the kernel does not see it. */
+/* Gives the chunk up: the kernel does not see it. */
 void carillon_chunk_close(carillon_chunk** chunk);
 /* The device's end on the emulated device, once. */
 carillon_status carillon_chunk_ring_emulated_end(carillon_chunk_ring* ring,
@@ -466,51 +464,51 @@ void carillon_chunk_ring_end_close(carillon_chunk_ring_end** end);
 /* The next chunk, which may be read until it is released, or CARILLON_NOT_NOW. */
 carillon_status carillon_chunk_ring_end_take(carillon_chunk_ring_end* end,
                                              carillon_taken_chunk* chunk);
-/* Gives it back with all that were taken before; CARILLON_NOT_NOW for one that is not taken. */
+/* Gives back the chunk and all taken before; CARILLON_NOT_NOW if it is not taken. */
 carillon_status carillon_chunk_ring_end_release(carillon_chunk_ring_end* end, uint64_t sequence);
 
-/* Buffers that processes share (docs/store.md): who makes one writes and seals it; then any may
- * read it. Of a store and of a sealed buffer any thread; of a buffer up to and with
- * carillon_buffer_seal, and of what waits for them, one at a time. */
+/* Buffers that processes share (docs/store.md): the maker of a buffer writes and seals it; then any
+ * process may read it. Any thread may use a store and a sealed buffer. Only one thread at a time
+ * uses a buffer up to carillon_buffer_seal, or a handle that waits for buffers. */
 
 typedef struct carillon_store_options {
     size_t size;
     uint64_t bytes;   /* of memory, for all buffers; 0: 1 GiB */
     uint32_t buffers; /* at the same time; 0: 4096 */
-    /* How many threads copy a buffer of 128 KiB and more to a GPU's memory, and from it; 0: 4, 1:
-     * the caller's alone. */
+    /* The threads that copy a buffer of 128 KiB or more to and from a GPU's memory; 0: 4; 1: only
+     * the caller's. */
     uint64_t copy_threads;
 } carillon_store_options;
 
 typedef struct carillon_store_connect_options {
     size_t size;
-    char const* name;           /* how the store calls this client; NULL: the program's name */
+    char const* name;           /* the store's name for this client; NULL: the program's name */
     int64_t timeout_ns;         /* of the connection, and of each call; 0: 5 s */
     int host_memory;            /* 1: makes buffers in host memory */
-    uint64_t copy_threads;      /* as of a store */
-    int64_t wait_for_owner_ns;  /* how long it is tried again while nobody listens or has room */
-    uint32_t const* owner_user; /* as of carillon_connect_options */
+    uint64_t copy_threads;      /* see carillon_store_options */
+    int64_t wait_for_owner_ns;  /* see carillon_connect_options */
+    uint32_t const* owner_user; /* see carillon_connect_options */
 } carillon_store_connect_options;
 
 typedef struct carillon_buffer_info {
     size_t size;
     uint64_t id;
     uint64_t bytes;
-    void* host;   /* its bytes: read-only once it is sealed, and elsewhere then */
-    void* device; /* where kernels of this process find it; NULL: none do */
+    void* host;   /* its bytes; after sealing read-only, at another address */
+    void* device; /* the address for kernels of this process; NULL: none */
     int sealed;
     int host_memory;
     char name[64];
 } carillon_buffer_info;
 
-/* What a list of buffers tells of one. */
+/* A buffer in a list of buffers. */
 typedef struct carillon_listed_buffer {
     size_t size;
     uint64_t id;
     uint64_t bytes;
     int sealed;
     uint32_t holders;
-    int32_t process; /* that made it; 0 in another namespace */
+    int32_t process; /* the process that made it; 0 in another namespace */
     uint32_t user;
     char name[64];
 } carillon_listed_buffer;
@@ -519,51 +517,51 @@ typedef struct carillon_sealed_buffer {
     size_t size;
     uint64_t id;
     uint64_t bytes;
-    uint64_t missed; /* so many before it were not told */
+    uint64_t missed; /* buffers before it without an event */
     char name[64];
 } carillon_sealed_buffer;
 
 carillon_status carillon_store_create(carillon_device const* device,
                                       carillon_store_options const* options,
                                       carillon_store** store);
-/* Another process's. */
+/* The store of another process. */
 carillon_status carillon_store_connect(char const* path,
                                        carillon_store_connect_options const* options,
                                        carillon_store** store);
-/* The one of a connection's owner. */
+/* The store of a connection's owner. */
 carillon_status carillon_connection_store(carillon_connection const* connection,
                                           carillon_store** store);
 /* Buffers that somebody holds stay. */
 void carillon_store_close(carillon_store** store);
-/* Lets other processes in; `options` as of a kernel, with the name "store" by default. */
+/* Lets other processes in. For `options` see carillon_kernel_serve; the default name is "store". */
 carillon_status carillon_store_serve(carillon_store const* store, char const* path,
                                      carillon_serve_options const* options,
                                      carillon_store_server** server);
 void carillon_store_server_close(carillon_store_server** server);
-/* A new one, to be written and sealed; it goes when it is closed before. `name` may be NULL. */
+/* A new buffer, to be written and sealed; closing it before deletes it. `name` may be NULL. */
 carillon_status carillon_store_make(carillon_store const* store, char const* name, uint64_t bytes,
                                     carillon_buffer** buffer);
-/* One that is sealed, by its name or number. */
+/* A sealed buffer, by its name or number. */
 carillon_status carillon_store_get(carillon_store const* store, char const* name,
                                    carillon_buffer** buffer);
 carillon_status carillon_store_get_id(carillon_store const* store, uint64_t id,
                                       carillon_buffer** buffer);
-/* From now on nobody gets it. */
+/* From now on nobody can get the buffer. */
 carillon_status carillon_store_remove(carillon_store const* store, char const* name);
 carillon_status carillon_store_remove_id(carillon_store const* store, uint64_t id);
-/* As carillon_connection_objects. */
+/* See carillon_connection_objects. */
 carillon_status carillon_store_list(carillon_store const* store, carillon_listed_buffer* buffers,
                                     size_t room, size_t* count);
 void carillon_buffer_close(carillon_buffer** buffer);
 carillon_status carillon_buffer_get_info(carillon_buffer const* buffer, carillon_buffer_info* info);
 carillon_status carillon_buffer_write(carillon_buffer* buffer, uint64_t offset, void const* from,
                                       uint64_t bytes);
-/* Of a sealed one. */
+/* Reads a sealed buffer. */
 carillon_status carillon_buffer_read(carillon_buffer const* buffer, uint64_t offset, void* to,
                                      uint64_t bytes);
 carillon_status carillon_buffer_seal(carillon_buffer* buffer);
-/* Tells of buffers that are sealed from now on. The descriptor is for poll(), and not the
- * caller's. */
+/* Reports buffers that are sealed from now on. The descriptor is for poll(), and belongs to the
+ * handle. */
 carillon_status carillon_store_events_open(carillon_store const* store,
                                            carillon_store_events** events);
 void carillon_store_events_close(carillon_store_events** events);
@@ -572,7 +570,7 @@ carillon_status carillon_store_events_descriptor(carillon_store_events const* ev
 /* The next one, if it comes within the timeout, or CARILLON_NOT_NOW. */
 carillon_status carillon_store_events_next(carillon_store_events* events, int64_t timeout_ns,
                                            carillon_sealed_buffer* buffer);
-/* Gets the buffers that are sealed from now on, as carillon_store_get would. */
+/* Gets the buffers that are sealed from now on, like carillon_store_get. */
 carillon_status carillon_store_sealed_open(carillon_store const* store,
                                            carillon_store_sealed** sealed);
 void carillon_store_sealed_close(carillon_store_sealed** sealed);
@@ -581,7 +579,7 @@ carillon_status carillon_store_sealed_descriptor(carillon_store_sealed const* se
 /* The next one, if it comes within the timeout, or CARILLON_NOT_NOW. */
 carillon_status carillon_store_sealed_next(carillon_store_sealed* sealed, int64_t timeout_ns,
                                            carillon_buffer** buffer);
-/* How many were passed over: removed before they could be got, or too many came. */
+/* How many were passed over: removed before the caller got them, or too many at once. */
 carillon_status carillon_store_sealed_missed(carillon_store_sealed const* sealed, uint64_t* missed);
 
 #if defined(__GNUC__)
