@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flags: how far a kernel is, and a word that ends it. Of each only the latest value counts.
+// Flags: one shows a kernel's progress, one stops it. Only the latest value of a flag counts.
 #include <carillon/carillon.hpp>
 #include <chrono>
 #include <cstdio>

@@ -51,7 +51,7 @@ struct Flags {
     }
 };
 
-// What a block says of itself, in host memory: the CPU reads.
+// A block's facts about itself, in host memory, where the CPU reads them.
 struct alignas(64) BlockReport {
     std::uint64_t started;  // 1 once it runs
     std::uint64_t sm;
@@ -92,11 +92,11 @@ struct FlagEcho {
     }
 };
 
-// Of the pages 2k and 2k + 1 of device memory one is near an SM and the other is far.
+// One of the pages 2k and 2k + 1 of device memory is near an SM and the other is far.
 enum class FlagPlace : std::uint8_t {
-    near_page,  // of each block's pair of pages the one that is near it
-    far_page,   // the other one
-    in_a_row,   // wherever the memory is: as many pages in a row as the flags take
+    near_page,  // the page of each block's pair that is near it
+    far_page,   // the other page of the pair
+    in_a_row,   // as many pages in a row as the flags take, wherever the memory is
 };
 
 // Flags of several blocks as one side sees them, each block's in pages of its own.

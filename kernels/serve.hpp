@@ -7,7 +7,7 @@
 
 namespace carillon::kernels {
 
-// As long a message as one line holds.
+// The longest message that one line holds.
 struct ServedBytes {
     std::uint32_t word[12];
 };

@@ -21,8 +21,8 @@ struct Sized {
     Word word[words];
 };
 
-// Looks at all of its request: each word of the reply is a sum of words. Of a call the first word
-// is its number and the others are 0, so that the first word of the reply is its number too.
+// Reads its whole request: each word of the reply is a sum of words. In a call the first word is
+// the call's number and the others are 0, so that the first word of the reply is its number too.
 template <unsigned request_bytes, unsigned reply_bytes>
 struct Summing {
     using Request = Sized<request_bytes>;
@@ -59,8 +59,8 @@ struct OneField {
     }
 };
 
-// Of long messages it looks at the first word, and writes no other: what such a call takes is the
-// way of the messages alone.
+// Reads and writes only the first word of a long message: such a call takes the time that the
+// messages take to travel, and no more.
 struct FirstWord {
     using Request = Sized<768>;
     using Reply = Sized<768>;

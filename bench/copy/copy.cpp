@@ -123,7 +123,7 @@ class WriterCopy final : public CopyMeasure {
     Memory const& from_;
 };
 
-// As if the memory were not page-locked: through the writer's chunks.
+// Copies through the writer's chunks, as if the memory were not page-locked.
 class StagedWriterCopy final : public CopyMeasure {
    public:
     explicit StagedWriterCopy(CopyStage const& stage)

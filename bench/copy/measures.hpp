@@ -40,7 +40,7 @@ class CopyMeasure {
 
     [[nodiscard]] std::string const& name() const { return name_; }
     [[nodiscard]] CopyDirection direction() const { return direction_; }
-    // What takes longer than anyone waits for is not measured.
+    // Larger copies are not measured: they would take too long.
     [[nodiscard]] virtual std::size_t most_bytes() const {
         return std::numeric_limits<std::size_t>::max();
     }

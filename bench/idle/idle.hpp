@@ -28,11 +28,11 @@ struct IdleResult {
     LatencySummary busy;   // one call right after another
     LatencySummary woken;  // calls after a pause, in which the thread slept
     LatencySummary warm;   // after one in which it called Client::warm() all the while
-    // Of the GPU, in watts, while all blocks wait; none where nvidia-smi tells none.
+    // The GPU's power in watts while all blocks wait; none if nvidia-smi does not report it.
     std::optional<double> power;
 };
 
-// The same of a bare line, ring to ring, to one block that polls.
+// Latencies of a bare line, ring to ring, to one block that polls.
 struct IdleLine {
     LatencySummary busy;
     LatencySummary woken;

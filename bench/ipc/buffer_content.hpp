@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `carillon-bench ipc` puts into the buffers that go from one process to another, by whichever
-// way.
+// The content that `carillon-bench ipc` writes into the buffers that it passes between processes.
 #pragma once
 
 #include <chrono>
@@ -26,12 +25,12 @@ struct GotBuffer {
 };
 [[nodiscard]] std::string to_line(GotBuffer const& got);
 
-// What is put: a number in the last word, which is another each time.
+// The bytes of a buffer. The last word is a number that changes with each buffer.
 class Content {
    public:
     Content() : bytes_(buffer_bytes) {}
     [[nodiscard]] std::span<std::byte const> next();
-    // Throws Error where the other process has seen something else.
+    // Throws Error if the other process saw a different number.
     [[nodiscard]] Time arrival(std::string const& line) const;
 
    private:

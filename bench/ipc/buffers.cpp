@@ -17,10 +17,10 @@ namespace carillon::tool {
 namespace {
 
 constexpr std::uint32_t unmeasured_puts = 20;
-// Of this name: whoever gets buffers ends.
+// The process that gets buffers ends when it gets one of this name.
 constexpr std::string_view last_buffer = "last";
 
-// What a put takes, and what its parts do, in ns.
+// How long a put and its parts take, in ns.
 struct StorePut {
     std::uint32_t whole = 0;
     std::uint32_t create = 0;

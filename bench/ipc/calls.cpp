@@ -83,8 +83,8 @@ std::vector<LatencySummary> time_beside(Client& own, SharedKernel const& shared,
 
 std::vector<LatencySummary> time_ipc_calls(Device const& device, IpcOptions const& options,
                                            Progress const& progress) {
-    // As many clients, and blocks, each: what a block does, and how a client waits, may depend on
-    // that.
+    // Both kernels have the same number of clients and blocks: how a block serves, and how a client
+    // waits, may depend on these numbers.
     constexpr unsigned clients = 2;
     KernelOptions kernel_options;
     SharedKernel const shared(device, kernel_options, options.blocks, clients);

@@ -50,10 +50,11 @@ class Clients {
                 "the owner has clients that have gone");
         return commands;
     }
-    // After `share` of the longest delay one is killed, and another takes its place at once. Throws
-    // what is wrong then. Where the next one to be killed is that one, it is not awaited.
+    // Waits `share` of the longest delay, kills one client and starts another in its place. Throws
+    // the first error found. If `next_is_new`, the next kill hits the new client: this does not
+    // wait until it is attached.
     void kill(unsigned which, double share, bool next_is_new) {
-        // One that was not awaited is killed within the time in which others get to their calls.
+        // A client that was not awaited is killed within the time that others need to attach.
         auto const longest = clients_[which].attached ? longest_delay : attaching_ + attaching_ / 2;
         std::this_thread::sleep_for(share * longest);
         require_well();
@@ -66,7 +67,7 @@ class Clients {
         require_progress();
         prepare();
     }
-    // Whatever is wrong: all anew.
+    // Starts all clients anew after an error.
     void replace_all() {
         clients_.clear();
         start_all();
@@ -120,13 +121,13 @@ class Clients {
             }
         }
     }
-    // As it says when it is asked.
+    // Returns the count that the client sends when it is asked.
     static std::uint64_t answered(Client& client) {
         std::string const said = client.child.talk().line();
         if (said.find_first_not_of("0123456789") != std::string::npos) throw Error("ipc", said);
         return std::stoull(said);
     }
-    // Each that is attached is answered.
+    // Throws Error unless every attached client was answered since the last look.
     void require_progress() {
         for (Client& each : clients_) {
             if (each.attached) each.child.talk().say("report");

@@ -19,7 +19,7 @@ struct CudaIpcHandle {
 // Throws Error for what is no handle.
 [[nodiscard]] CudaIpcHandle from_hexadecimal(std::string const& text);
 
-// Of one GPU, in its primary context. All throw CudaError.
+// Calls of the CUDA driver on one GPU, in its primary context. All throw CudaError.
 class CudaIpc {
    public:
     using Address = unsigned long long;  // a CUdeviceptr

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rivals of a store of buffers: memory that one process has from cuMemAlloc, and another by
-// CUDA IPC.
+// The alternatives to a store of buffers: one process has memory from cuMemAlloc, another opens it
+// by CUDA IPC.
 #pragma once
 
 #include <carillon/device.hpp>
@@ -13,7 +13,8 @@
 
 namespace carillon::tool {
 
-// Without a store: who writes a buffer allocates it, and sends its handle to who gets it.
+// Without a store: the process that writes a buffer allocates it, and sends its handle to the
+// process that gets it.
 class CudaIpcWay {
    public:
     CudaIpcWay(Device const& device, std::string const& selector);
@@ -26,8 +27,8 @@ class CudaIpcWay {
     Child reader_;
 };
 
-// As vineyard does it: a third process allocates each buffer, and both others open it by its
-// handle. What vineyard's clients and server say to each other as JSON are short lines here.
+// The design of vineyard: a third process allocates each buffer, and both others open it by its
+// handle. vineyard's clients and server exchange JSON; here they exchange short lines.
 class CudaIpcStoreWay {
    public:
     CudaIpcStoreWay(Device const& device, std::string const& selector);

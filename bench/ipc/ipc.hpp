@@ -30,7 +30,7 @@ struct IpcOptions {
     Blocks blocks = Blocks::one_each;
 };
 
-// What one client's calls take while others do something.
+// Latencies of one client's calls while other clients attach or exit.
 struct IpcStall {
     bool host_memory = false;  // the others' rings
     LatencySummary alone;
@@ -38,7 +38,7 @@ struct IpcStall {
     LatencySummary exit;
 };
 
-// What the owner of a kernel has of the system's.
+// Resources of the system that the owner of a kernel holds.
 struct IpcHeld {
     std::uint64_t descriptors = 0;
     std::uint64_t mappings = 0;  // of memory that is shared

@@ -17,7 +17,7 @@ using Clock = std::chrono::steady_clock;
 constexpr unsigned ledger_clients = 4;
 constexpr std::uint64_t longest_delay_us = 20'000;
 
-// What a client says of an owner that has gone.
+// A client's report about an owner that is gone.
 struct ClientAccount {
     std::int64_t time_ns = 0;
     std::uint64_t sent = 0;

@@ -82,7 +82,7 @@ void run_client(Peer const& peer, Talk& orders) {
     }
 }
 
-// Of whichever owner serves at the path, or will soon.
+// Waits for an owner that serves at the path, and connects to it.
 Connection await_owner(Peer const& peer) {
     auto const end = Clock::now() + patience;
     for (;;) {
@@ -155,7 +155,7 @@ SocketFolder::~SocketFolder() {
 }
 
 void run_peer(Peer const& peer) {
-    // Whatever becomes of whoever started it.
+    // Ends this process when the process that started it ends, for whatever reason.
     (void)::prctl(PR_SET_PDEATHSIG, SIGKILL);
     std::map<std::string, void (*)(Peer const&, Talk&)> const roles{
         {"caller", run_caller},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the other processes of `carillon-bench ipc` do, each led by the lines that it is told on its
-// standard input, a socket.
+// The roles of the other processes of `carillon-bench ipc`. Each follows the lines that it reads
+// from its standard input, which is a socket.
 #pragma once
 
 #include <carillon/device.hpp>
@@ -15,12 +15,12 @@
 namespace carillon::tool {
 
 struct Peer {
-    // "caller": calls when it is told to, and tells how long that took. "visit": attaches when it
-    // is told to, calls once, and ends when it is told to. "client": attaches when it is told to,
-    // and calls all the time. "ledger": the same at one owner after another, at once. "owner": has
-    // a kernel and serves. "store": has a store of buffers. "cuda-ipc-store": the same as vineyard
-    // has it. "store-get", "cuda-ipc-get", "cuda-ipc-store-get": gets each buffer that it is told
-    // of, and tells when it had it.
+    // "caller": calls when told to, and reports how long that took. "visit": attaches when told to,
+    // calls once, and ends when told to. "client": attaches when told to, and calls all the time.
+    // "ledger": attaches to one owner after another, at once, and calls all the time. "owner": has
+    // a kernel and serves. "store": has a store of buffers. "cuda-ipc-store": allocates buffers as
+    // vineyard does. "store-get", "cuda-ipc-get", "cuda-ipc-store-get": gets each buffer that it is
+    // told of, and reports when it had it.
     std::string role;
     std::filesystem::path path;  // of the socket
     std::uint64_t number = 0;    // of a client; of an owner how many clients it may have
@@ -46,7 +46,8 @@ class SocketFolder {
     std::filesystem::path folder_;
 };
 
-// In such a process: does it. What it throws it tells before. Throws UsageError for another role.
+// Does the work of such a process. Reports an exception to the other process before it throws it.
+// Throws UsageError for an unknown role.
 void run_peer(Peer const& peer);
 void run_owner(Peer const& peer, Talk& orders);
 void run_store(Peer const& peer, Talk& orders);

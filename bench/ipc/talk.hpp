@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the processes of `carillon-bench ipc` tell each other: lines, and bytes, by a socket.
+// How the processes of `carillon-bench ipc` talk to each other: lines, and bytes, over a socket.
 #pragma once
 
 #include <carillon/memory.hpp>
@@ -11,21 +11,22 @@
 
 namespace carillon::tool {
 
-// No wait for another process is longer.
+// Every wait for another process ends after this time.
 constexpr std::chrono::seconds patience{30};
-// But one: an order is awaited until whoever gives them ends, who may have others to wait for.
+// The exception: an order is awaited until the process that gives orders ends, since it may have to
+// wait for others.
 constexpr std::chrono::hours until_told{24};
-// So long a process looks before it sleeps: a thread that has to be woken answers later.
+// A process polls for this time before it sleeps: a thread that has to be woken answers later.
 constexpr std::chrono::microseconds talk_spin{500};
 
 class Talk {
    public:
     explicit Talk(FileDescriptor socket) : socket_(std::move(socket)) {}
 
-    // Where the other process has gone nothing is sent: line() returns what it said last.
+    // Sends nothing if the other process is gone: line() returns its last line then.
     void say(std::string_view line) const;
     void send(std::span<std::byte const> bytes) const;
-    // No more is said.
+    // Closes this side's direction of the socket.
     void finish() const;
 
     // The next line. Throws TimeoutError, or Error at the other process's end.

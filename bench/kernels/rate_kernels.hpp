@@ -40,15 +40,15 @@ struct Tally {
     bool operator==(Tally const&) const = default;
 };
 
-// What the CPU asks of a kernel.
+// The CPU's order to a kernel.
 enum class Order : std::uint64_t {
     run,
-    report,  // tell what was taken whenever there is nothing to take
-    stop,    // tell it and end
+    report,  // report the tally whenever there is nothing to take
+    stop,    // report the tally and end
 };
 
-// Where a kernel finds its orders, in device memory, and where each of its threads tells its
-// tally, in host memory: a line, whose tag counts what was told before.
+// The words between the CPU and a kernel. The kernel reads its orders in device memory. Each of its
+// threads reports its tally in host memory: a line whose tag counts the reports.
 struct Ledger {
     std::uint64_t const* order;
     detail::Line* tallies;
@@ -60,7 +60,7 @@ struct Ledger {
     }
 };
 
-// A thread's page of the ledger.
+// A thread's part of the ledger.
 class Account {
    public:
     CARILLON_HD Account(Ledger const& ledger, unsigned block)
@@ -71,15 +71,15 @@ class Account {
     CARILLON_HD void add(std::uint64_t of_message) { tally_.add(of_message); }
     CARILLON_HD void found() { polls_.found(); }
 
-    // After a poll that found nothing: whether to go on. The order is looked at now and then: a
-    // look costs as much as a poll.
+    // Called after a poll that found nothing; returns whether to go on. It looks at the order only
+    // now and then, since a look costs as much as a poll.
     CARILLON_HD bool again() {
         if (!polls_.again()) return false;
         if ((++idle_ & 31U) != 0) return true;
         return obey();
     }
 
-    // The same at once.
+    // Looks at the order now; returns whether to go on.
     CARILLON_HD bool obey() {
         Order const order = ledger_.current_order();
         if (order != Order::run) tell();
@@ -178,8 +178,8 @@ struct Drain {
     }
 };
 
-// The rival: lines in page-locked host memory, which warps poll over the bus. Warp w takes rows
-// w, w + warps, ... of 32 lines and returns as its credit, in host memory, how many rows.
+// The alternative: lines in page-locked host memory, which warps poll over the bus. Warp w takes
+// rows w, w + warps, ... of 32 lines and returns as its credit, in host memory, how many rows.
 struct PinnedRing {
     detail::Line* lines;
     std::uint64_t* credits;  // a line apart
@@ -194,7 +194,7 @@ struct PinnedRing {
     [[nodiscard]] CARILLON_HD std::uint64_t* credit(std::uint32_t warp) const {
         return credits + warp * (sizeof(detail::Line) / sizeof(std::uint64_t));
     }
-    // Of the line's lap, from 1.
+    // The tag of a line: its lap, from 1.
     [[nodiscard]] CARILLON_HD detail::Tag tag(std::uint64_t number) const {
         return static_cast<detail::Tag>(number / capacity) + 1;
     }

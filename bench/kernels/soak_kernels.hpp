@@ -70,7 +70,7 @@ template <unsigned lines>
     return reply;
 }
 
-// Where each block has one channel, each channel has a handler of its own.
+// If each block has one channel, each channel has a handler of its own.
 template <unsigned lines>
 struct SoakHandler {
     std::uint64_t count = 0;

@@ -19,7 +19,8 @@ namespace carillon::tool {
 namespace {
 
 // A table for people below the line that names the device, and Google Benchmark's JSON of the same
-// runs. What Google Benchmark says of the machine is left out, since every report of ours says it.
+// runs. Google Benchmark's facts about the machine are left out, since each of our reports has
+// them.
 class TableAndJson final : public benchmark::ConsoleReporter {
    public:
     TableAndJson(std::ostream& table, std::string device)

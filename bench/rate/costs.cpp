@@ -61,7 +61,7 @@ class PushMeasure final : public RateMeasure {
     double run(std::chrono::nanoseconds duration) override {
         memory_->reset();
         detail::RingView const view = memory_->host_view().channel(0).requests;
-        // What Ring::try_push calls.
+        // Ring::try_push uses this class.
         detail::HostProducer<Payload> ring(view, stage_.device.access(memory_->device_memory()),
                                            detail::HostCached());
         RateKernel kernel(stage_.device, {}, duration);
@@ -115,7 +115,8 @@ class PushMeasure final : public RateMeasure {
         }
     }
 
-    // Where the messages after `sent` go, once the device has told on which pages it looks.
+    // Finds the slots of the messages after `sent`, once the device has reported its choice of
+    // pages.
     static void find_slots(detail::RingView const& view, std::uint64_t sent,
                            std::vector<detail::Line*>& slots) {
         detail::ToldPages pages(view.pages);

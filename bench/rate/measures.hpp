@@ -12,7 +12,7 @@
 
 namespace carillon::tool {
 
-// What was sent is taken, and kernels end, within so long, or something is wrong.
+// Limit for a kernel to take all messages that were sent, and to end; longer is an error.
 inline constexpr std::chrono::seconds rate_limit{10};
 
 struct RateStage {
@@ -24,7 +24,7 @@ struct RateStage {
     [[nodiscard]] bool oversubscribed() const {
         return device.traits().shares_processors && processors < 4;
     }
-    // As many as there are processors for, of `wanted` threads.
+    // `wanted` threads, but no more than there are processors.
     [[nodiscard]] unsigned producers(unsigned wanted) const {
         return std::min(wanted, std::max(2U, processors));
     }
@@ -53,7 +53,7 @@ void add_pinned_measures(RateStage const& stage, RateMeasures& measures);
 void add_reply_measures(RateStage const& stage, RateMeasures& measures);
 // Bare stores.
 void add_store_measures(RateStage const& stage, RateMeasures& measures);
-// What one push costs the thread that makes it.
+// Adds the measures of how long one push takes the calling thread.
 void add_cost_measures(RateStage const& stage, RateMeasures& measures);
 
 }  // namespace carillon::tool

@@ -54,7 +54,7 @@ class PinnedMeasure final : public RateMeasure {
     }
 
    private:
-    // As many rows as have been taken a lap ago.
+    // Sends as many rows as were taken a lap ago.
     std::size_t push(std::span<Payload const> messages) {
         std::size_t sent = 0;
         while (sent < messages.size() && has_room()) {

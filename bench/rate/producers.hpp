@@ -87,8 +87,8 @@ inline void pin_to_processor(unsigned index) {
     }
 }
 
-// Runs `body(thread)` on `count` threads at once and returns when they began; on a GPU's machine
-// each has a processor of its own. What one throws is thrown.
+// Runs `body(thread)` on `count` threads at once and returns when they began. On a machine with a
+// GPU each thread has a processor of its own. Rethrows the exception of a thread.
 template <class Body>
 RateClock::time_point on_producers(unsigned count, bool pinned, Body const& body) {
     std::atomic<unsigned> ready = 0;
@@ -188,7 +188,7 @@ class RateKernel {
     RunningKernel kernel_;
 };
 
-// What was taken is what was sent, or Error.
+// Throws Error unless the messages taken are the messages sent.
 inline void require_equal(std::string const& name, Tally const& sent, Tally const& taken) {
     if (sent == taken) return;
     throw Error("rate", name + ": " + std::to_string(taken.messages) + " messages came of " +

@@ -57,7 +57,7 @@ class RepliesMeasure final : public RateMeasure {
     }
 
    private:
-    // What the CPU has not taken yet is long: its credits go across the bus, a stripe at a time.
+    // A long queue of replies: its credits cross the bus, one per stripe.
     [[nodiscard]] static MpmcRingOptions options() {
         MpmcRingOptions options;
         options.capacity = 65536;

@@ -36,11 +36,11 @@ class SoakCheck {
     [[nodiscard]] SoakRequest<lines> const& next() const { return next_; }
     // The next request was sent.
     void sent();
-    // Its reply is not taken, whenever it comes.
+    // The next reply to this request is ignored.
     void abandon(std::uint64_t number);
     // A reply was taken for request `asked`, which was sent within the window.
     void replied(std::uint64_t asked, SoakReply<lines> const& reply);
-    // What was found; a request still without reply is lost.
+    // Returns the counts; a request still without reply is lost.
     [[nodiscard]] SoakCounts finish();
 
    private:

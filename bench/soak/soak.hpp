@@ -26,7 +26,7 @@ struct SoakOptions {
     std::uint64_t abandon_every = 1U << 16U;  // one request of so many on each channel is given up
 };
 
-// What a process holds.
+// Resources that a process holds.
 struct SoakUsage {
     std::uint64_t resident_bytes = 0;
     std::uint64_t descriptors = 0;

@@ -20,10 +20,10 @@ using Skipped = std::map<std::uint8_t, std::uint64_t>;
 class MboFile {
    public:
     // Reads `path`, or standard input if it is "-". Records of other types are skipped and counted.
-    // Where the file has a ts_out behind each record, it is left out. Throws carillon::FormatError,
-    // which says what is wrong at which byte of the decompressed data, carillon::SystemError, and
-    // carillon::UnsupportedError for compressed data in a build without libzstd. The memory that
-    // it takes is bounded by the records in the file, whatever the file's header says.
+    // A ts_out behind each record is skipped. Throws carillon::FormatError, which says what is
+    // wrong at which byte of the decompressed data, carillon::SystemError, and
+    // carillon::UnsupportedError for compressed data in a build without libzstd. The memory that it
+    // takes is bounded by the records in the file, whatever the file's header says.
     [[nodiscard]] static MboFile read(std::filesystem::path const& path);
 
     // In the file's order; at least one.

@@ -34,7 +34,7 @@ struct WordByWordFar : detail::DeviceFar {
                                   std::size_t /*quads*/) const {}
 
    private:
-    // Of the last line `last` quads, of those before it all.
+    // Stores `last` quads of the last line, and all quads of the lines before it.
     CARILLON_POLICY_CODE
     CARILLON_HD void store_words(detail::Line* to, detail::Line const* lines, std::size_t count,
                                  std::size_t last) const {
@@ -51,8 +51,9 @@ struct WordByWordFar : detail::DeviceFar {
     }
 };
 
-// Sends until it is stopped, and announces the end in the status line. One message at a time, or
-// up to `row` of a line each that leave together. Far: DeviceBulkFar, or WordByWordFar.
+// Sends until it is stopped, and announces the end in the status line. It sends one message at a
+// time, or up to `row` messages of one line that leave together. `Far` is DeviceBulkFar or
+// WordByWordFar.
 template <class T, std::uint32_t row, class Far>
 struct SendAnswers {
     static constexpr std::uint32_t batch = 16;
@@ -98,13 +99,14 @@ struct SendAnswers {
     }
 };
 
-// What a quad may hold that is not new yet.
+// The content that a quad may have before the new one is complete.
 enum class OldQuad : std::uint8_t {
-    whole,        // what was there before
-    new_payload,  // or what comes already: where a quad is two words, that with the tag comes last
+    whole,        // only the previous content
+    new_payload,  // or the new payload already: of two words, the one with the tag comes last
 };
 
-// The CPU's: looks at every quad of the awaited message, and takes and checks it when it is whole.
+// The CPU's side: looks at every quad of the awaited message, and takes and checks the message when
+// it is whole.
 template <class T, class Near = detail::HostCached, class Far = detail::HostMapped>
 class AnswerTaker {
    public:
@@ -126,7 +128,7 @@ class AnswerTaker {
     [[nodiscard]] detail::Sequence next() const { return consumer_.next(); }
 
    private:
-    // What the slot of the next message holds, and will hold.
+    // Computes the slot's present content and the content that the next message will have.
     void expect() {
         detail::Sequence const number = consumer_.next();
         detail::Sequence const before = number - consumer_.capacity();

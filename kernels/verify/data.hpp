@@ -37,7 +37,8 @@ class DataSender {
         return names_.try_push(write(names_.next(), written), order_);
     }
 
-    // As many as there is room for, at most `most`, with one release for the data of all; how many.
+    // Sends as many as there is room for, at most `most`, with one release for the data of all.
+    // Returns how many.
     CARILLON_POLICY_CODE
     template <std::uint32_t most, class Written>
     CARILLON_HD std::uint32_t try_send_row(Written&& written) {
@@ -153,12 +154,12 @@ struct RelaxedNear {
     }
 };
 
-// What a ring has of the memory for data: a block for each slot, and four that stay empty, for the
-// words of a ring that consumers share (rows.hpp).
+// Words of the data memory per ring: a block for each slot, and four that stay empty, for the words
+// of a ring that consumers share (rows.hpp).
 [[nodiscard]] CARILLON_HD constexpr std::size_t data_words_of_ring(std::uint32_t capacity) {
     return (std::size_t{capacity} + 4) * data_words;
 }
-// Where the data of ring `ring` begin.
+// The address where the data of ring `ring` begin.
 [[nodiscard]] CARILLON_HD inline std::uint64_t* data_of(void* memory, unsigned ring,
                                                         std::uint32_t capacity) {
     return static_cast<std::uint64_t*>(memory) + ring * data_words_of_ring(capacity);

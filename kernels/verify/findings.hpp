@@ -26,7 +26,7 @@ struct Evidence {
     std::uint64_t seen;
 };
 
-// What one thread or block checked, and the first few things that were wrong.
+// The checks of one thread or block, and the first few faults that it found.
 struct alignas(64) Findings {
     static constexpr std::uint32_t most_evidence = 5;
 

@@ -10,7 +10,7 @@
 
 namespace carillon::tool {
 
-// What every litmus kernel is given.
+// The parameters of every litmus kernel.
 struct Station {
     Findings* findings;         // in host memory, one for each reporter: a block or a thread
     std::uint64_t const* stop;  // in device memory
@@ -46,7 +46,7 @@ struct Station {
     return static_cast<std::int32_t>(version - other) >= 0;
 }
 
-// What makes a consumer slow at random.
+// Delays a consumer at random.
 class Dawdler {
    public:
     CARILLON_HD explicit Dawdler(std::uint32_t seed = 1) : random_(seed) {}

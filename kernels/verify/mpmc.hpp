@@ -25,7 +25,7 @@ struct Sealed {
         return made;
     }
 
-    // Of the words before the seal.
+    // The checksum of the words before the seal.
     [[nodiscard]] CARILLON_HD std::uint64_t checksum() const {
         std::uint64_t sum = mix(mix(producer) ^ number);
         for (std::uint64_t each : filler) sum = mix(sum ^ each);
@@ -40,15 +40,15 @@ struct Sealed {
 };
 static_assert(sizeof(Sealed) == detail::payload_bytes);
 
-// What has come through a ring, in device memory. Of each producer a window of words: that of
-// message n says which of n, n - window, ... came last. The window is longer than the ring: message
-// n - window was taken before the slot of message n was free. A producer's numbers begin with
-// `window`.
+// The messages that have come through a ring, in device memory. Each producer has a window of
+// words: the word of message n says which of n, n - window, ... came last. The window is longer
+// than the ring: message n - window was taken before the slot of message n was free. A producer's
+// numbers begin with `window`.
 struct Arrivals {
     static constexpr std::uint32_t most_producers = 32;
 
     std::uint64_t const* end;  // one more than all messages together; 0 until the CPU knows
-    std::uint64_t* told;       // how many came, as consumers tell that find nothing
+    std::uint64_t* told;       // how many came, as reported by consumers that find nothing
     std::uint64_t* last;
     std::uint32_t window;  // a power of two
     std::uint32_t producers;
@@ -83,7 +83,7 @@ struct Arrivals {
     }
 };
 
-// What one thread of a consumer takes is checked here.
+// Checks the messages that one thread of a consumer takes.
 class ArrivalChecker {
    public:
     CARILLON_HD explicit ArrivalChecker(Arrivals const& arrivals) : arrivals_(arrivals) {}

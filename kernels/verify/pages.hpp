@@ -58,7 +58,8 @@ struct TakeRounds {
             detail::Sequence const end = ring.first + messages_of(block, round);
             take(ring, block, end, findings);
             ring.first = end;
-            // What it told is there before: the CPU clears it for the next round.
+            // The choice of pages that it reported is visible before: the CPU clears it for the
+            // next round.
             detail::FlagWriter<std::uint64_t, detail::DeviceFar>(&view.status->ended)
                 .set(round, OutOfLine::written);
         }

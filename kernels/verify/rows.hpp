@@ -9,8 +9,8 @@ namespace carillon::tool {
 
 inline constexpr std::uint32_t longest_row = detail::row_of<DataName, DataReceipt>;
 
-// A DataReceiver that takes as many as are there. `early`, the control: the first word that each
-// names is read ahead of the line.
+// A DataReceiver that takes as many messages as are there. `early`, the control, reads the first
+// word of each message's data ahead of the line.
 template <class Near, bool early = false>
 class RowReceiver {
    public:
@@ -57,9 +57,9 @@ class RowReceiver {
     detail::Producer<DataReceipt, detail::DeviceFar, Near> receipts_;
 };
 
-// The same as the consumer of an MPMC ring, alone: it lies in the slots of the other one and has
-// its own words in the two last blocks of the data. Its producer is one that shares with nobody,
-// for which the credit of the first stripe does: all lines before it have been taken then.
+// Receives rows as the only consumer of an MPMC ring. The MPMC ring lies in the slots of the plain
+// ring and has its own words in the two last blocks of the data. Its producer is a plain one, which
+// needs only the credit of the first stripe: all lines before it have been taken then.
 class SharedRowReceiver {
    public:
     CARILLON_POLICY_CODE

@@ -18,7 +18,7 @@ class Command {
     Command& operator=(Command const&) = delete;
 
     virtual void add_options(CLI::App& command_line) = 0;
-    // Does what it is for, once its options have been read. What it throws is told in one line.
+    // Runs the command after its options have been read. An exception is reported in one line.
     virtual void run() = 0;
 };
 

@@ -15,14 +15,15 @@ class CommonOptions {
     void add_to(CLI::App& command_line);
 
     [[nodiscard]] std::string const& selector() const { return device_; }
-    // Opens the device; a build without kernels for GPUs measures the emulated one instead of the
-    // best, and says so.
+    // Opens the device. A build without kernels for GPUs measures the emulated device instead of
+    // the best one, and says so.
     [[nodiscard]] Device open() const;
 
-    // For people. Standard output is the JSON's alone when it goes there.
+    // Prints for people, unless the JSON goes to standard output.
     void print(std::string const& text) const;
     [[nodiscard]] bool wants_json() const { return !json_.empty(); }
-    // Where it is wanted; the second adds what it was measured on.
+    // Writes to the file that the option names, if any. The second adds the device that was
+    // measured.
     void write(nlohmann::json const& result) const;
     void write(nlohmann::json result, DeviceInfo const& device) const;
 
@@ -31,11 +32,11 @@ class CommonOptions {
     std::string json_;
 };
 
-// What is wrong with the value of an option that names a file, as CLI11 asks for it: "$UNSET" names
-// none, and is not an option that was left out.
+// The error in the value of an option that names a file, empty if none, in the form that CLI11
+// wants: "$UNSET" names no file, and differs from an option that was left out.
 [[nodiscard]] std::string why_no_path(std::string const& text);
 
-// Shows it on standard error, if somebody watches.
+// Shows the progress on standard error if that is a terminal.
 void show_progress(double share);
 
 }  // namespace carillon::tool

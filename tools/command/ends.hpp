@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a command ends that goes on until it is told to.
+// How a command ends that runs until it is told to end.
 #pragma once
 
 #include <carillon/memory.hpp>
@@ -9,32 +9,31 @@
 
 namespace carillon::tool {
 
-// What ends a program that looks again and again: SIGINT, SIGTERM and SIGHUP, unless the program
-// was started with that signal ignored. Made before any thread is, so that none of them takes the
-// signals.
+// The events that end a program that runs on and on: SIGINT, SIGTERM and SIGHUP, unless the program
+// was started with that signal ignored. Make this object before any thread, so that no thread takes
+// the signals.
 class Ends {
    public:
     Ends();
-    // Waits, and says whether the program is to end: by a signal, or by q or Ctrl-C where `keys`
-    // are looked at.
+    // Waits, and returns whether the program shall end: by a signal, or, if `keys`, by q or Ctrl-C.
     [[nodiscard]] bool come_within(std::chrono::milliseconds time, bool keys = false);
-    // By a signal: which one, which counts no more. What comes within half a second of it counts as
-    // the same: `timeout`, a terminal that is closed and a service manager send two at once.
+    // Waits for a signal, takes it and returns its number. A signal within half a second after it
+    // is the same event: `timeout`, a closed terminal and a service manager send two at once.
     [[nodiscard]] int await();
-    // Does `work`, on a thread of its own. Where the program is to end first it ends at once: after
-    // `leave`, which says with which exit status, since nothing would end `work`.
+    // Runs `work` on a thread of its own. If the program shall end first, calls `leave` and exits
+    // at once with the status that it returns, since nothing can end `work`.
     void do_or_leave(std::function<void()> const& work, std::function<int()> const& leave,
                      bool keys = false);
     [[noreturn]] static void leave_at_once(int status);
 
    private:
-    // The same until `done` can be read.
+    // Waits as come_within() does, but only until `done` can be read.
     [[nodiscard]] bool come_before(int done, std::chrono::milliseconds time, bool keys);
     [[nodiscard]] static bool key_ends();
     // Takes the signal that has come, if there is one.
     [[nodiscard]] std::optional<int> take_signal();
-    // Whether the signal that can be read is to end the program; one that only repeats the last is
-    // taken.
+    // Whether the signal that can be read shall end the program. Takes a signal that only repeats
+    // the last one.
     [[nodiscard]] bool signal_ends();
 
     FileDescriptor signals_;

@@ -17,7 +17,7 @@ namespace carillon::tool {
 class OwnerUser {
    public:
     void add_to(CLI::App& command_line);
-    // As ConnectOptions::owner_user. Throws UsageError for a name that no user has.
+    // The value for ConnectOptions::owner_user. Throws UsageError if no user has the name.
     [[nodiscard]] std::optional<std::uint32_t> number() const;
 
    private:

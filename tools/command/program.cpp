@@ -28,7 +28,7 @@ namespace {
 constexpr int failure = 1;
 constexpr int bad_usage = 2;
 
-// What CLI11 takes for a number, and what passes every comparison with a bound: nan.
+// CLI11 accepts nan as a number, and nan passes every comparison with a bound.
 std::string why_not_finite(std::string const& text) {
     return std::isfinite(std::strtod(text.c_str(), nullptr)) ? "" : text + " is no finite number";
 }
@@ -49,8 +49,8 @@ void require_plain_numbers(CLI::App& command_line) {
     }
 }
 
-// What is wrong with a command line, in CLI11's words. They do not name a first word that is no
-// command, and of an option that there is not they begin with the word behind its value.
+// The error in a command line. CLI11's text does not name a first word that is no command, and for
+// an unknown option it begins with the word after the option's value.
 std::string why_not_parsed(CLI::App const& app, CLI::ParseError const& error) {
     auto const unknown = app.remaining(true);
     auto const option = std::ranges::find_if(

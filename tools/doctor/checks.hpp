@@ -30,7 +30,7 @@ struct Subject {
 // All that concern the device that was asked for.
 [[nodiscard]] std::vector<Finding> diagnose(Facts const& facts);
 
-// Those of the table, which are in checks/.
+// Declares the checks of the table; they are defined in checks/.
 #define CHECK(when, check) [[nodiscard]] Finding check(Facts const& facts);
 #include "doctor/checks.def"
 #undef CHECK

@@ -48,7 +48,7 @@ struct DriverFacts {
     std::vector<GpuFacts> gpus;
 };
 
-// What NVML tells of a GPU; empty what it does not.
+// What NVML reports about a GPU; facts that it does not report are empty.
 struct NvmlFacts {
     std::optional<bool> persistence;
     std::optional<bool> mig;
@@ -167,7 +167,7 @@ struct Facts {
 
 // "0-3,8" as the kernel writes sets of cores; empty for what is none.
 [[nodiscard]] std::vector<unsigned> parse_cores(std::string_view text);
-// Of a file that tells of a Vulkan driver, without trying its library.
+// Reads the file that describes a Vulkan driver, without loading the driver's library.
 [[nodiscard]] IcdFile parse_icd(std::string const& path);
 // The files that the loader looks at, in its order.
 [[nodiscard]] std::vector<std::string> icd_paths(Variables const& variables);

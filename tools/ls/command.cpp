@@ -14,7 +14,7 @@
 namespace carillon::tool {
 namespace {
 
-// What CLI11 gives a flag that is alone.
+// CLI11's value of a flag that is given without a value.
 constexpr char const* alone = "true";
 
 class LsCommand final : public Command {

@@ -16,7 +16,7 @@
 
 namespace carillon::tool {
 
-// What the owner at a path says, or why none does.
+// The report of the owner at a path, or the reason why there is none.
 struct ListedOwner {
     std::string path;
     std::string error{};  // empty if it was asked

@@ -31,7 +31,7 @@ class BlockReports {
         clear();
     }
 
-    // Before another kernel starts.
+    // Clears the reports before another kernel starts.
     void clear() { std::memset(memory_.host_ptr(), 0, memory_.size()); }
 
     [[nodiscard]] BlockReport* device_view() const {
@@ -46,7 +46,7 @@ class BlockReports {
         }
     }
 
-    // Of a block that has started.
+    // The SM of a block that has started.
     [[nodiscard]] int sm(unsigned block = 0) const {
         return static_cast<int>(detail::HostCached().load_word(&of(block).sm));
     }

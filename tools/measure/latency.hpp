@@ -35,7 +35,7 @@ struct LatencySummary {
 // A table for people, one row a summary, times in nanoseconds.
 [[nodiscard]] std::string latency_table(std::vector<LatencySummary> const& summaries);
 
-// What two readings of the clock in a row differ by at the median: every sample contains it.
+// The median difference of two readings of the clock in a row, which every sample contains.
 [[nodiscard]] double clock_cost_ns();
 
 }  // namespace carillon::tool

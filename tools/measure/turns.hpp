@@ -9,8 +9,8 @@
 
 namespace carillon::tool {
 
-// Calls `turn(i)` for each i below `rivals`, once a round. Each round begins with the next one:
-// none is always the first.
+// Calls `turn(i)` for each i below `rivals`, once per round. Each round begins with another i, so
+// that none is always the first.
 template <class Turn>
 void take_turns(std::uint32_t rounds, std::size_t rivals, Progress const& progress, Turn&& turn) {
     auto const all = static_cast<double>(rounds) * static_cast<double>(rivals);
@@ -23,7 +23,7 @@ void take_turns(std::uint32_t rounds, std::size_t rivals, Progress const& progre
     }
 }
 
-// Of a measurement's stage `index`, from 0, where all its `stages` take as long.
+// Progress within stage `index`, from 0, of a measurement whose `stages` take equally long.
 [[nodiscard]] inline Progress progress_of_stage(Progress const& whole, std::size_t index,
                                                 std::size_t stages) {
     return [&whole, index, stages](double share) {

@@ -155,7 +155,8 @@ class Visit : public std::enable_shared_from_this<Visit> {
     }
     void send() {
         answer_.keep_alive(false);
-        // Of HEAD's answer a length would be that of GET's, which nobody has asked the owners for.
+        // HEAD gets no length: it would be the length of GET's answer, which needs questions to the
+        // owners.
         if (request_.get().method() != http::verb::head) answer_.prepare_payload();
         stream_.expires_after(longest_half);
         http::async_write(

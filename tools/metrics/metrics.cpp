@@ -135,8 +135,8 @@ constexpr std::array<Counter, 5> counters{{
      &ChannelCounters::stalls},
 }};
 
-// Of all clients that a block has had: each only grows. What a client chooses is no label, or it
-// could make new series without end.
+// Sums over all clients that a block has had, so that they only grow. No label has a value that a
+// client chooses: a client could make new series without end.
 void add_counters(std::string& text, Reports const& reports) {
     for (Counter const& counter : counters) {
         head(text, counter.name, "counter", counter.help);
@@ -152,7 +152,7 @@ void add_counters(std::string& text, Reports const& reports) {
     });
 }
 
-// What is not UTF-8 replaced: a path with other bytes would make the whole answer worthless.
+// Replaces bytes that are not UTF-8: one such path would make the whole answer invalid.
 std::string valid_utf8(std::string const& bytes) {
     using Json = nlohmann::json;
     return Json::parse(Json(bytes).dump(-1, ' ', false, Json::error_handler_t::replace))

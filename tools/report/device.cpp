@@ -21,7 +21,7 @@ std::string gib(std::uint64_t bytes) {
     return fmt::format("{:.2f} GiB", static_cast<double>(bytes) / (1024.0 * 1024.0 * 1024.0));
 }
 
-// What is not known has no row.
+// Unknown facts have no row.
 class Rows {
    public:
     void add(std::string_view name, std::string const& value) {

@@ -9,7 +9,7 @@
 namespace carillon::tool {
 
 [[nodiscard]] nlohmann::json to_json(DeviceInfo const& info);
-// The same for people.
+// The facts as text for people.
 [[nodiscard]] std::string describe(DeviceInfo const& info);
 
 }  // namespace carillon::tool

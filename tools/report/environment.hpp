@@ -13,7 +13,7 @@ namespace carillon::tool {
 // One line above every table; says so if the device is emulated, and why.
 [[nodiscard]] std::string headline(DeviceInfo const& info);
 
-// What to_json() makes of each.
+// An array of to_json() of each result.
 template <class Results>
 [[nodiscard]] nlohmann::json json_array(Results const& results) {
     nlohmann::json all = nlohmann::json::array();

@@ -6,7 +6,7 @@
 
 namespace carillon::tool {
 
-// Of a file of the system's; empty without it.
+// The first line of a system file; empty if there is no file.
 [[nodiscard]] inline std::string first_line_of_file(std::string const& path) {
     std::ifstream file(path);
     std::string line;

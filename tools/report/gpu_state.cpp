@@ -20,7 +20,7 @@ constexpr char const* query =
     "clocks.sm,clocks.max.sm,clocks.mem,pcie.link.gen.current,pcie.link.width.current,"
     "pcie.link.gen.max,pcie.link.width.max";
 
-// What goes into a command line: hexadecimal digits, colons, a dot.
+// Whether `text` is safe in a command line: hexadecimal digits, colons and dots only.
 [[nodiscard]] bool is_bus_id(std::string const& text) {
     return !text.empty() && text.find_first_not_of("0123456789abcdefABCDEF:.") == std::string::npos;
 }

@@ -8,14 +8,14 @@
 
 namespace carillon::tool {
 
-// Members for the "environment" of a result; what cannot be read is left out. A link may run
-// slower while nothing crosses it, so its best is told too.
+// Members for the "environment" of a result; unknown facts are left out. A link may run slower
+// while it is idle, so its best speed is reported too.
 [[nodiscard]] nlohmann::json gpu_state(std::string const& pci_bus_id);
 
-// What it draws, in watts; none where nvidia-smi does not tell.
+// The GPU's power draw in watts; none if nvidia-smi does not report it.
 [[nodiscard]] std::optional<double> gpu_power(std::string const& pci_bus_id);
 
-// Members of gpu_state() of one line of `nvidia-smi --format=csv,noheader,nounits`.
+// The members of gpu_state() from one line of `nvidia-smi --format=csv,noheader,nounits`.
 [[nodiscard]] nlohmann::json parse_gpu_state(std::string const& line);
 
 }  // namespace carillon::tool

@@ -10,12 +10,12 @@
 namespace carillon::tool {
 
 // Members for the "environment" of a result: "idle_driver", "governor" and "idle_states", each
-// state with its name, in how many cores it is and in how many it is disabled. What `cpus`, a
-// folder of the kernel's, does not show is empty.
+// state with its name, in how many cores it is and in how many it is disabled. Facts that the
+// kernel's folder `cpus` does not have are empty.
 [[nodiscard]] nlohmann::json idle_states(
     std::filesystem::path const& cpus = "/sys/devices/system/cpu");
 
-// The same members in a line.
+// These members as one line of text.
 [[nodiscard]] std::string describe_idle_states(nlohmann::json const& environment);
 
 }  // namespace carillon::tool

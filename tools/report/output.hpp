@@ -15,7 +15,7 @@ void prepare_standard_streams();
 // of the output was lost.
 inline constexpr char const* output_name = "standard output";
 void flush_output();
-// The same for a command that serves others: a reader that has gone is no error.
+// Flushes for a command that serves others: a reader that has gone is no error.
 void flush_output_if_read();
 
 // Whether `path` means standard output: "-", or a name of the file that standard output is.

@@ -24,7 +24,7 @@ struct WatchedBlock {
     ServedBlock served{};
 };
 
-// What the owner at a path said, or why none did.
+// The report of the owner at a path, or the reason why there is none.
 struct OwnerReport {
     std::string path;
     std::string error{};  // empty if it was asked
@@ -34,7 +34,8 @@ struct OwnerReport {
     std::chrono::steady_clock::time_point when{};
 };
 
-// What `ask` says of each of `all`, asked side by side: one that does not answer delays no other.
+// The results of `ask` for each of `all`. Asks all at once: one that does not answer delays no
+// other.
 template <class Each, class Ask>
 [[nodiscard]] auto ask_each(std::vector<Each>& all, Ask const& ask) {
     using Answer = decltype(ask(all.front()));

@@ -8,7 +8,8 @@
 
 namespace carillon::tool {
 
-// Of numbers or names. Both throw UsageError, in the name of `option`, for a name that nobody has.
+// The number for a user or group given by number or name. Both throw UsageError, in the name of
+// `option`, if no user or group has the name.
 [[nodiscard]] std::uint32_t user_number(std::string_view option, std::string const& name);
 [[nodiscard]] std::uint32_t group_number(std::string_view option, std::string const& name);
 

@@ -20,14 +20,14 @@ struct FlagReplies {
     std::uint32_t count;  // a power of two
 };
 
-// Where the requests' flags are, a line each.
+// The place of the requests' flags, one line each.
 struct FlagLayout {
     FlagPlace place = FlagPlace::near_page;
     std::uint32_t count = 64;  // flags of a block, a power of two
     unsigned blocks = 1;
-    bool pinned = false;  // in page-locked host memory; where it has pages in a row
-    // Which page of host memory a reply is in matters too. None: as many as a ring has by default,
-    // in memory of their own.
+    bool pinned = false;  // page-locked host memory instead, its pages in a row
+    // The page of host memory that holds a reply matters too. None: memory of its own, for as many
+    // replies as a ring has by default.
     std::optional<FlagReplies> replies = std::nullopt;
 };
 
@@ -60,7 +60,7 @@ class FlagRig {
         reports_.await_started(kernel_);
     }
 
-    // What one thread at a time needs for round trips to a block that has started.
+    // Makes round trips to a block that has started, from one thread at a time.
     class Trips {
        public:
         Trips(FlagRig const& rig, unsigned block)
@@ -69,7 +69,7 @@ class FlagRig {
               wait_(rig.wait_),
               fences_(!rig.layout_.pinned) {}
 
-        // Number `i`, from 1 on. Throws TimeoutError.
+        // Makes trip number `i`, from 1 on. Throws TimeoutError.
         void operator()(std::uint32_t i) const {
             requests_[i].write(i);
             if (fences_) detail::X86::store_fence();
@@ -86,7 +86,7 @@ class FlagRig {
 
     [[nodiscard]] int sm() const { return reports_.sm(); }
 
-    // Once all trips were made. Throws TimeoutError.
+    // Waits until all trips were made. Throws TimeoutError.
     void await_end() const {
         if (!kernel_.wait(kernel_limit)) throw TimeoutError("rtt", "the flag kernel did not end");
     }

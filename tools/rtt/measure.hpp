@@ -13,7 +13,7 @@
 
 namespace carillon::tool {
 
-// What all measures share: the same lines of memory, and where a block's place is noted.
+// The parts that all measures share: the same lines of memory, which also note a block's place.
 struct RttStage {
     Device device;
     std::shared_ptr<ChannelMemory> memory;
@@ -32,7 +32,7 @@ class Measure {
    public:
     virtual ~Measure() = default;
     virtual void run(std::uint32_t count, Samples& samples) = 0;
-    // Where the block of the last run was; nothing to compare where there was none.
+    // The SM of the last run's block; -1 if there was no block.
     [[nodiscard]] virtual int sm() const { return -1; }
 };
 
@@ -47,7 +47,7 @@ void time_trips_from(std::uint32_t first, std::uint32_t count, Samples& samples,
     }
 }
 
-// The same, i from 1: first `warm_up` times without looking.
+// Times `trip(i)` `count` times, after `warm_up` trips that are not timed; i counts from 1.
 template <class Trip>
 void time_trips(std::uint32_t warm_up, std::uint32_t count, Samples& samples, Trip&& trip) {
     for (std::uint32_t i = 1; i <= warm_up; ++i) trip(i);
@@ -65,7 +65,7 @@ inline void await_started(RttStage const& stage, RunningKernel const& kernel) {
     }
 }
 
-// Where it is.
+// The SM of the block that has started.
 [[nodiscard]] inline int sm_of(RttStage const& stage) {
     return static_cast<int>(detail::HostCached().load_word(&stage.host_view().status->sm));
 }

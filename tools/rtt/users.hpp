@@ -17,7 +17,8 @@
 namespace carillon::tool {
 
 struct UsersOptions {
-    // Of each row, by each of its threads, warm-up not counted; none: as scaled() says.
+    // Calls of each thread in each row, without the warm-up; none: the number that scaled()
+    // chooses.
     std::optional<std::uint32_t> iterations = std::nullopt;
     std::chrono::nanoseconds pause = std::chrono::milliseconds(3);
     // Filled in by scaled().

@@ -22,7 +22,7 @@ namespace carillon::tool {
 namespace {
 
 constexpr std::chrono::milliseconds look_at_kernel{200};
-// As ServedKernelOptions numbers them.
+// In the order of the numbers in ServedKernelOptions.
 std::vector<std::string> const idle_policies{"auto", "spin", "backoff", "park"};
 
 class ServeCommand final : public Command {
@@ -116,7 +116,7 @@ class ServeCommand final : public Command {
         request_.idle = static_cast<std::uint32_t>(idle - idle_policies.begin());
         for (auto const& each : users_) request_.users.push_back(user_number("--user", each));
         for (auto const& each : groups_) request_.groups.push_back(group_number("--group", each));
-        // What is built in has device code where the command has.
+        // A built-in handler has device code exactly if the command has.
         if (library_.empty()) request_.device = open_usable(request_.device).device.info().selector;
     }
 

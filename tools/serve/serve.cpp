@@ -36,8 +36,8 @@ std::size_t data_bytes(void const* address) {
     return ELF64_ST_TYPE(symbol->st_info) == STT_OBJECT ? symbol->st_size : 0;
 }
 
-// Whether it ends before the last of what dlopen maps of it, so that a look there would end the
-// process. What is no such file dlopen says better.
+// Whether the file ends before the last byte that dlopen would map, so that an access there would
+// end the process. dlopen has the better error for a file of another kind.
 bool is_cut_short(std::filesystem::path const& file) {
     std::ifstream bytes(file, std::ios::binary | std::ios::ate);
     auto const size = static_cast<std::uint64_t>(bytes.tellg());

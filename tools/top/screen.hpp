@@ -8,8 +8,8 @@
 
 namespace carillon::tool {
 
-// The other screen of the terminal that standard output is, without a cursor, and keys as they are
-// typed. Its destructor gives back what was there.
+// The alternate screen of the terminal on standard output, without a cursor, with keys read as they
+// are typed. The destructor restores the terminal.
 class Screen {
    public:
     Screen();
@@ -19,7 +19,7 @@ class Screen {
 
     // Standard input and output are a terminal on which the cursor can be moved.
     [[nodiscard]] static bool there();
-    // As many lines of it as there is room for, each cut at the edge.
+    // Draws as many lines of the text as fit, each cut at the edge.
     static void draw(std::string const& text);
 
    private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `carillon top`: what goes through what is served, a second.
+// `carillon top`: the rates of everything that owners serve.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace carillon::tool {
 
-// What a block, and its clients, did a second between two reports.
+// Events per second of a block and its clients between two reports.
 struct BlockRates {
     double submitted = 0;
     double answered = 0;
@@ -20,11 +20,11 @@ struct BlockRates {
     double beats = 0;
 };
 
-// Those of each block of `now`; of an owner that is another now, or was not asked before, zeros.
-// A number that runs backwards, as a hostile client's may, counts as one that stands still.
+// The rates of each block of `now`. They are zero if the owner has changed, or was not asked
+// before. A number that decreases, as a hostile client's may, counts as unchanged.
 [[nodiscard]] std::vector<BlockRates> rates(OwnerReport const& before, OwnerReport const& now);
 
-// A table of all owners, and the same as an object; `before` is empty the first time.
+// A table of all owners as text and as JSON; `before` is empty the first time.
 [[nodiscard]] std::string to_text(std::vector<OwnerReport> const& before,
                                   std::vector<OwnerReport> const& now);
 [[nodiscard]] nlohmann::json to_json(std::vector<OwnerReport> const& before,

@@ -87,7 +87,7 @@ class LitmusKernel {
     RunningKernel kernel_;
 };
 
-// Runs `body(thread)` on as many threads; all they found.
+// Runs `body(thread)` on `threads` threads and returns the sum of their findings.
 template <class Body>
 [[nodiscard]] Findings on_threads(unsigned threads, Body const& body) {
     std::vector<std::future<Findings>> running;
@@ -99,7 +99,7 @@ template <class Body>
     return all;
 }
 
-// The same while a kernel sends, which is stopped at the deadline.
+// Runs on_threads() while a kernel sends, and stops the kernel at the deadline.
 template <class Body>
 [[nodiscard]] Findings on_threads_until(LitmusKernel const& kernel, Clock::time_point deadline,
                                         unsigned threads, Body const& body) {

@@ -61,7 +61,7 @@ std::vector<DataShape> data_shapes() {
             {"megabyte", {{1024, megabyte}, {1025, megabyte - 3}, {1087, megabyte}}}};
 }
 
-// Bytes of which neighbours, lines and patterns with other seeds differ.
+// Fills with bytes such that neighbours, lines and patterns of other seeds differ.
 void fill_data(std::span<std::byte> bytes, std::uint32_t seed) {
     for (std::byte& each : bytes) {
         seed = seed * 1'664'525U + 1'013'904'223U;
@@ -143,12 +143,12 @@ class MappingData {
 
     DriverCopies& driver_;
     Memory memory_;
-    // As large as the memory, and used where the copies are in it.
+    // Each is as large as the memory; only the parts around the copies are used.
     std::vector<std::byte> pattern_;
     std::vector<std::byte> expected_;
     std::vector<std::byte> seen_;
     std::vector<std::byte> around_;
-    std::size_t first_ = 0;   // of what is looked at
+    std::size_t first_ = 0;   // of the window that is compared
     std::size_t window_ = 0;  // bytes
     std::uint32_t seed_ = 0;
 };

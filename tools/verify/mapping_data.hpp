@@ -35,17 +35,17 @@ struct DataCheck {
     std::optional<WrongByte> first{};
 };
 
-// Every shape by every kind of store that this CPU has, and by its loads. Each copy lies in bytes
-// of another pattern, which have to stay. Throws whatever the library throws, UnsupportedError
-// where this build has no copies but the CPU's.
+// Every shape by every kind of store that this CPU has, and by its loads. The bytes around each
+// copy have another pattern and must not change. Throws what the library throws, and
+// UnsupportedError if this build has no driver to copy with.
 [[nodiscard]] std::vector<DataCheck> check_mapping_data(Device const& device,
                                                         Progress const& progress);
-// The same by copies of the caller's.
+// Checks with the copies that the caller gives.
 [[nodiscard]] std::vector<DataCheck> check_mapping_data(Device const& device, DriverCopies& driver,
                                                         Progress const& progress);
 
 [[nodiscard]] nlohmann::json to_json(DataCheck const& check);
-// For people: a line a check.
+// A table for people, one line per check.
 [[nodiscard]] std::string data_table(std::vector<DataCheck> const& checks);
 // Throws Error if one failed.
 void require_no_failure(std::vector<DataCheck> const& checks);

@@ -57,7 +57,7 @@ std::uint32_t lines_of(Storing storing) {
     return storing == Storing::columns ? column_lines : watched;
 }
 
-// What another thread writes next over `before`.
+// Waits until another thread changes `before`, and returns the new value.
 std::uint32_t await_change(std::atomic<std::uint32_t> const& word, std::uint32_t before) {
     std::uint32_t now = before;
     for (std::uint32_t polls = 0; now == before; ++polls) {
@@ -67,9 +67,9 @@ std::uint32_t await_change(std::atomic<std::uint32_t> const& word, std::uint32_t
     return now;
 }
 
-// Where a quad is not loaded at once, or not stored so in a form that the library uses there, the
-// word with the tag is loaded first and stored last, and the other one may be of any later version:
-// no ring overwrites a line before it was taken, and a mailbox has a tag in either word.
+// A quad may be stored or loaded as two words: then the word with the tag is loaded first and
+// stored last, and the other word may be of any later version. That is safe: no ring overwrites a
+// line before it was taken, and a mailbox has a tag in either word.
 Early early_for(Device const& device, StoreForm const& form) {
     std::uint32_t const two_step = form.stores.mode == detail::PublishMode::two_step ? 1 : 0;
     bool const in_words = form.used && traits_of(form.stores.kind).width < sizeof(detail::Quad);

@@ -35,7 +35,7 @@ bool has_node(DriverFacts const& driver, std::string_view name) {
     return std::ranges::find(driver.nodes, name) != driver.nodes.end();
 }
 
-// What keeps a driver that has been loaded from seeing GPUs.
+// How to make a loaded driver see the GPUs.
 std::string no_gpu_fix(DriverFacts const& driver) {
     if (driver.variables.contains("CUDA_VISIBLE_DEVICES")) return "unset CUDA_VISIBLE_DEVICES";
     if (driver.init_error == "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH") {

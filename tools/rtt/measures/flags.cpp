@@ -25,7 +25,7 @@ class FlagMeasure final : public Measure {
     }
 
    private:
-    // Where those of calls are.
+    // Puts the replies' flags where the replies of calls are.
     static FlagLayout with_replies(FlagLayout layout, RttStage const& stage) {
         layout.replies = {stage.host_view().replies.base, stage.device_view().replies.base,
                           stage.memory->capacity()};

@@ -22,10 +22,10 @@ struct UsersStage {
     unsigned processors;   // of the CPU
 };
 
-// What a row's turns have brought.
+// The figures of a row's turns.
 struct UsersFigures {
     Samples latencies;
-    std::vector<double> per_second;  // of each turn, where calls are counted
+    std::vector<double> per_second;  // one per turn, if calls are counted
 };
 
 // One way of making calls. run() makes `count` of them, or so many by each thread.

@@ -96,7 +96,7 @@ class OnePool final : public ThreadsMeasure {
     unsigned blocks_;
 };
 
-// What `make()` makes, where the CPU has a processor for each thread.
+// Adds the row that `make()` makes, if the CPU has a processor for each thread.
 template <class Make>
 void add(UsersStage const& stage, UsersRows& rows, std::string const& name, unsigned threads,
          nlohmann::json fields, Make&& make) {
