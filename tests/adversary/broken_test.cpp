@@ -199,7 +199,7 @@ TEST(AdversaryBreaksTest, dataOnABusThatFencesDoNotOrderWithoutReadBack) {
     }));
 }
 
-// What was written before a number was given up may arrive after it.
+// Without the release, writes from before a number was given up may arrive after it.
 TEST(AdversaryBreaksTest, claimsGivenUpWithoutRelease) {
     EXPECT_TRUE(fails_for_some_seed(ordinary, "", [](Policies const& policies) {
         WithoutRelease<Policies::HostFar> const far{policies.host_far()};

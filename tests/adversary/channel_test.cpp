@@ -26,7 +26,7 @@ TEST_P(AdversaryChannelTest, everyRequestGetsItsReplyAndTheLoopStartsAndEnds) {
     EXPECT_TRUE(holds_for_all_seeds(GetParam(), channel<ChannelTraffic<Whole, Whole>>));
 }
 
-// Of two lines, of which the last has one quad or all, and of three.
+// Messages of two lines, the last with one quad or with all, and of three lines.
 using TwoLines = SizedWords<56>;
 using TwoFullLines = SizedWords<96>;
 using ThreeLines = SizedWords<104>;
@@ -75,7 +75,7 @@ TEST_P(AdversaryChannelBulkTest, rowsOfRepliesArriveByBulkCopies) {
     }));
 }
 
-// Of one bus each: five threads vote at every look.
+// One configuration for each bus: five threads vote at every look.
 class AdversaryChannelLanesTest : public testing::TestWithParam<Configuration> {};
 INSTANTIATE_TEST_SUITE_P(With, AdversaryChannelLanesTest,
                          testing::ValuesIn(one_configuration_for_each_bus()), configuration_name);

@@ -52,7 +52,8 @@ TEST_P(AdversaryMpmcRingTest, producersThatDieBringTheirDataOrNoMessage) {
     }));
 }
 
-// Of two lines, and of three, of which nothing but the first is looked at until that is there.
+// Messages of two lines and of three. The consumer looks only at the first line until that has
+// arrived.
 using MpmcTwoLines = MpmcWords<8>;
 using MpmcThreeLines = MpmcWords<13>;
 static_assert(lines_of<MpmcTwoLines> == 2 && lines_of<MpmcThreeLines> == 3);

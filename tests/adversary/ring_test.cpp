@@ -44,7 +44,7 @@ TEST_P(AdversaryRingToDeviceTest, batchesArriveWhicheverPagesTheDeviceChoosesAnd
     }));
 }
 
-// Of four at once: of messages of one quad, or of four.
+// Rows of four messages, each of one quad or of four.
 TEST_P(AdversaryRingToDeviceTest, rowsHaveTheirDataAndComeWhicheverPagesTheDeviceChooses) {
     EXPECT_TRUE(holds_for_all_seeds(GetParam(), [](Policies const& policies) {
         OutOfLine const data = OutOfLine::written;
@@ -59,8 +59,8 @@ TEST_P(AdversaryRingToDeviceTest, rowsHaveTheirDataAndComeWhicheverPagesTheDevic
     }));
 }
 
-// What rows rely on, and what nothing documents (docs/guarantees.md): of a message that is not the
-// last of a row no load is an acquire.
+// Rows rely on an order that nothing documents (docs/guarantees.md): only the load of a row's last
+// message is an acquire.
 TEST(AdversaryBreaksTest, aRowOnADeviceThatLoadsAheadOfABranch) {
     Configuration const ordinary{{}, {StoreKind::avx2, PublishMode::one_step}};
     EXPECT_TRUE(fails_for_some_seed(ordinary, "other data", [](Policies const& policies) {

@@ -40,7 +40,7 @@ TEST_P(AdversarySharedPoolBulkTest, repliesByBulkCopiesAreWhole) {
 
 constexpr Configuration broken_shared_pool{{}, {StoreKind::avx2, PublishMode::one_step}};
 
-// Who claims without having looked whether another has.
+// A device on which every claim succeeds, even if another block has claimed before.
 struct ClaimsAnyhow : Policies::DeviceNear {
     std::uint64_t compare_exchange(std::uint64_t* to, std::uint64_t expected,
                                    std::uint64_t desired) const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `carillon-bench ipc`: what a client that checks its replies makes of those that are not as they
-// should be. What processes do is in command_test.py.
+// `carillon-bench ipc`: how a client that checks its replies judges wrong ones. command_test.py
+// tests the processes.
 #include <gtest/gtest.h>
 
 #include <carillon/error.hpp>

@@ -32,7 +32,7 @@ class SoakCheckTest : public testing::Test {
     void reply(std::initializer_list<std::uint64_t> numbers) {
         for (std::uint64_t const number : numbers) check.replied(++asked, reply_to(number, number));
     }
-    // As many replies as they should be as leave nothing open.
+    // Gives the right reply to every request that is still open.
     void reply_to_the_rest() {
         while (asked < sent) reply({asked + 1});
     }
@@ -285,7 +285,7 @@ TEST(SoakTest, everyRequestIsAnsweredAndCounted) {
     EXPECT_EQ(result.memory.end.descriptors, result.memory.warm.descriptors);
 }
 
-// As many blocks as it takes for answers to leave as bulk copies on a GPU.
+// Starts as many blocks as it takes for replies to leave as bulk copies on a GPU.
 TEST(SoakTest, messagesOfSeveralLinesAreAnsweredByManyBlocks) {
     for (unsigned const lines : {1U, 2U, 16U}) {
         SoakOptions options;

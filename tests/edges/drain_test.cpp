@@ -221,7 +221,7 @@ TEST_F(DrainTest, submitToAPoolThatComesTooLateSendsNothing) {
     EXPECT_EQ(CountsServed::served, 0);
 }
 
-// What was announced and refused keeps no drain from its end.
+// A drain does not wait for a request that was announced and then refused.
 TEST_F(DrainTest, refusedSubmitsAreNotWaitedFor) {
     PersistentKernel<CountsServed> kernel(device_, {.capacity = 2});
     auto& channel = kernel.channel();

@@ -26,7 +26,7 @@ struct ThrowsAtCommand : ThrowsAt {
     using Commands = carillon::Commands<std::uint64_t>;
 };
 
-// As nvcc compiles, for the host, a handler that is __device__ alone.
+// A handler that is __device__ alone exits so when nvcc compiles it for the host.
 struct Exits {
     CARILLON_HD int operator()(int const& value) const {
 #if !defined(__CUDA_ARCH__)
@@ -79,8 +79,8 @@ class HandlerExceptionsTest : public KernelTest {
         KernelTest::SetUp();
     }
 
-    // Those before the bad request have their replies, whenever they are taken; it and those after
-    // it have what was thrown.
+    // Requests before the bad one get their replies, whenever these are taken. The bad one and
+    // those after it get the exception.
     template <class Channel>
     static void expect_thrown_at(Channel&& channel, std::uint64_t bad) {
         for (std::uint64_t value = 1; value < bad; ++value) {
@@ -120,7 +120,7 @@ TEST_P(HandlerExceptionsTest, atAnyRequestOfAnyKindOfKernelReachWhoeverCalls) {
     EXPECT_EQ(PersistentKernel(device(), {}, ThrowsAt{0}).channel().call(1, patience), 10U);
 }
 
-// What a service's function throws, of whatever type: that request was served, and once.
+// A request at which the function throws, whatever it throws, was served, and once.
 TEST_P(ExceptionsTest, ofAServicesFunctionAreKeptAndEveryRequestIsServedOnce) {
     for (std::uint64_t const bad : {std::uint64_t{0}, std::uint64_t{2}, numbers - 1}) {
         SCOPED_TRACE(bad);

@@ -259,7 +259,7 @@ TEST(EmulatedForkTest, childHasDevicesOfItsOwn) {
     EXPECT_EQ(kernel.channel().call({7, 0}, patience).value, 22U);
 }
 
-// Whatever its parent has registered, it is not the device's of the child.
+// Memory that the parent has registered is not registered with the child's device.
 TEST(EmulatedForkTest, childRegistersItsCopyOfWhatItsParentHasRegistered) {
     Device const device = Device::open("emulated");
     std::vector<std::byte> bytes(5000);

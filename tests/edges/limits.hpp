@@ -28,12 +28,12 @@ struct NothingBody {
 
 void record_limit(bool good);
 
-// What such a call does; texts are parts of what the error says.
+// The expected outcome of a call. A text is a part of the error's text.
 class Expected {
    public:
     // It returns, and if it returns a bool, true.
     static Expected behaves() { return Expected({}, nullptr); }
-    // Exactly an E.
+    // It throws exactly an E.
     template <class E>
     static Expected error(std::string text) {
         return Expected(std::move(text),
@@ -43,21 +43,21 @@ class Expected {
     static Expected out_of_memory(std::string text) {
         return error<OutOfMemoryError>(std::move(text));
     }
-    // Some error of this library.
+    // It throws some error of this library.
     static Expected refused() {
         return Expected({}, [](std::exception const& error) {
             return dynamic_cast<Error const*>(&error) != nullptr;
         });
     }
     static Expected timeout(std::string text) { return error<TimeoutError>(std::move(text)); }
-    // One of the two, as time goes: it is too short for most of what takes any.
+    // It returns or times out: the time is too short for most calls that take any.
     static Expected behaves_or_times_out() {
         Expected both = timeout({});
         both.may_behave_ = true;
         return both;
     }
 
-    // What is wrong with a call that returned this, or threw that; empty for nothing.
+    // The fault of a call that returned this, or threw that; empty for none.
     [[nodiscard]] std::string wrong(bool returned) const {
         if (!returned) return "it returned, but not what it should";
         return is_ == nullptr || may_behave_ ? "" : "nothing was thrown: " + text_;
@@ -117,7 +117,7 @@ inline constexpr Number most = std::numeric_limits<Number>::max();
 inline constexpr auto largest = most<std::size_t>;
 inline constexpr auto largest_number = most<std::uint32_t>;
 
-// The same call with several values of its argument.
+// Tries the call with several values of its argument.
 template <class Value, class Call>
 void try_values(std::string const& what, Expected const& expected, std::vector<Value> const& values,
                 Call const& call) {
@@ -138,7 +138,7 @@ inline constexpr std::array<Duration, 5> durations{{{"0", std::chrono::nanosecon
                                                     {"min", std::chrono::nanoseconds::min()},
                                                     {"max", std::chrono::nanoseconds::max()}}};
 
-// The same call with each of them but the longest, for what would be for ever.
+// Tries the call with each duration but the longest, with which it would never return.
 template <class Call>
 void try_short_durations(std::string const& what, Expected const& expected, Call const& call) {
     for (Duration const& each : durations) {

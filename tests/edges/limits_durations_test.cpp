@@ -80,7 +80,7 @@ void try_end(std::string const& name, End& end) {
     });
 }
 
-// The same while a gate keeps the kernel from answering: until there is no room either.
+// Tries an end while a gate keeps the kernel from answering, until there is no room either.
 template <class End>
 void try_held_up_end(std::string const& name, End& end) {
     auto const late = Expected::timeout("Client::");
@@ -153,7 +153,7 @@ TEST_P(LimitsOfDurationsTest, runningKernel) {
         {"RunningKernel::wait, max", Expected::behaves(), [&] { return kernel.wait(longest); }});
 }
 
-// What is left behind says so.
+// Whether the call leaves nothing behind, which it would report on stderr.
 template <class Call>
 bool is_silent(Call const& call) {
     testing::internal::CaptureStderr();

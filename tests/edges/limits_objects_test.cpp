@@ -41,7 +41,7 @@ Limit none(std::string const& what, Call const& call) {
     return {what + ", moved from", Expected::behaves(), call};
 }
 
-// What every kernel can be asked and told, of one that was moved from.
+// The calls that every kernel has, on one that was moved from.
 template <class K>
 void try_calls_of_moved(K& kernel) {
     try_limits({moved("PersistentKernel::state", [&] { return kernel.state(); }),
@@ -53,8 +53,7 @@ void try_calls_of_moved(K& kernel) {
                 moved("PersistentKernel::stop", [&] { kernel.stop(); })});
 }
 
-// What is called here is what the tests are about.
-// NOLINTBEGIN(bugprone-use-after-move)
+// The tests make on purpose the calls that this check warns of.
 TEST_P(LimitsOfObjectsTest, movedKernels) {
     Kernel kernel(device());
     Kernel to(std::move(kernel));
@@ -270,7 +269,7 @@ TEST_P(LimitsOfObjectsTest, null) {
           [&] { (void)Device::open(""); }}});
 }
 
-// Where a size is given with it.
+// Null pointers that come with a size.
 TEST_P(LimitsOfObjectsTest, bytesAtNull) {
     std::span<std::byte> const room(static_cast<std::byte*>(nullptr), 8);
     std::span<std::byte const> const bytes = room;

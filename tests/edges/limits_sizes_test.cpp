@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every size and every number of things at its limits. What cannot be had is refused before it is
-// tried, so that the tests need little memory.
+// Every size and every number of things at its limits. A size that cannot be had is refused before
+// any memory is taken, so that the tests need little.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -85,14 +85,14 @@ TEST_P(LimitsOfSizesTest, arenas) {
                             {0, 3, 8192, addressable + 1, largest}, align);
 }
 
-// Of whatever has slots.
+// Tries the capacities of an object that has slots.
 template <class Make>
 void try_capacity(std::string const& what, Make const& make) {
     try_values<std::uint32_t>(what + ", capacity", Expected::usage("a capacity of "),
                               {0, 1, 3, (1U << 20) + 1, 1U << 21, 1U << 24, largest_number}, make);
     try_limit({what + ", capacity, 64", Expected::behaves(), [&] { return make(64U); }});
 }
-// The number of the first message.
+// Tries the numbers of the first message.
 template <class Make>
 void try_first(std::string const& what, Make const& make) {
     try_values<Sequence>(what + ", first", Expected::usage("a first number of "),

@@ -54,7 +54,7 @@ TEST_P(SignalTest, handlersThatRunDuringCallsChangeNothing) {
     kernel.drain(patience);
 }
 
-// What waits in the system, not by polling: starts, sleeps, joins, files.
+// Waits of the system's, which do not poll: starts, sleeps, joins, files.
 TEST_P(SignalTest, interruptedSystemCallsAreNoErrors) {
     Pestered const pestered(std::chrono::microseconds(20));
     for (int i = 0; i < 3; ++i) {

@@ -39,7 +39,7 @@ TEST_P(TicketTest, ticketOfAnotherChannelIsAUsageError) {
     EXPECT_EQ(other.wait(others, patience).value, 7U);
 }
 
-// The same memory, and so the same numbers again.
+// The second kernel has the first one's memory, and so its numbers.
 TEST_P(TicketTest, ticketOfAKernelThatHasEndedIsNotTheNextOnes) {
     auto const memory = std::make_shared<ChannelMemory>(device(), 1, 8);
     std::optional<Ticket> old;

@@ -18,7 +18,7 @@ struct Twice {
 
 using Pooled = PersistentKernel<Twice, Pool>;
 
-// As the table says it.
+// The table's word for a type.
 template <class T>
 constexpr char const* kind() {
     if (std::is_trivially_copyable_v<T>) return "copied, to kernels too";

@@ -23,7 +23,7 @@ inline constexpr std::size_t record_size = 56;
 
 class DbnBytes {
    public:
-    // As a file begins: magic, version, the length of what follows, and as many bytes.
+    // Appends a file's header: magic, version, a length, and so many bytes.
     DbnBytes& header(unsigned version = 1, std::uint32_t length = header_size - 8) {
         bytes_ += "DBN";
         number(version, 1).number(length, 4);

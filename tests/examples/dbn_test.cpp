@@ -19,7 +19,7 @@ class DbnFileTest : public ::testing::Test {
         return dbn::MboFile::read(bytes.write_to(directory_));
     }
 
-    // That reading `bytes` throws FormatError with exactly this cause.
+    // Expects that reading `bytes` throws FormatError with exactly this cause.
     void expect_refused(DbnBytes const& bytes, std::string const& cause) const {
         auto const path = bytes.write_to(directory_);
         std::string const call = "read " + path.string();
@@ -32,7 +32,7 @@ class DbnFileTest : public ::testing::Test {
         }
     }
 
-    // The same with a cause that begins so; zstd's own words follow.
+    // Expects FormatError with a cause that begins so; zstd's own words follow.
     void expect_refused_for(DbnBytes const& bytes, std::string const& cause) const {
         auto const path = bytes.write_to(directory_);
         try {
@@ -120,7 +120,7 @@ TEST_F(DbnFileTest, anotherVersionIsRefused) {
                    "DBN version 4, not 1 to 3, at byte 3");
 }
 
-// The same records as of a file without it, so that tallies and checksums agree.
+// The records equal those of a file without it, so that tallies and checksums agree.
 TEST_F(DbnFileTest, theTimeOfSendingBehindARecordIsLeftOut) {
     DbnBytes bytes;
     bytes.header(3);
@@ -233,7 +233,7 @@ TEST_F(DbnFileTest, anUnknownActionIsRefused) {
                    "unknown action 0x0a in the record at byte 108");
 }
 
-// Those of the schema.
+// The schema has these actions.
 TEST_F(DbnFileTest, everyKnownActionIsRead) {
     for (char const action : {'A', 'C', 'M', 'R', 'T', 'F', 'N'}) {
         MboRecord record = sample_record(0);
@@ -246,7 +246,7 @@ TEST_F(DbnFileTest, everyKnownActionIsRead) {
 
 #if defined(DBN_ZSTD)
 
-// In two frames, as `cat` joins them, with the boundary within a record.
+// The file has two frames, as `cat` joins them; the boundary lies within a record.
 TEST_F(DbnFileTest, compressedFilesAreRead) {
     DbnBytes bytes;
     bytes.header(2);
@@ -256,7 +256,7 @@ TEST_F(DbnFileTest, compressedFilesAreRead) {
     for (std::uint32_t i = 0; i < 3000; ++i) expect_equal(file.records()[i], sample_record(i));
 }
 
-// As pzstd writes them: a frame that is skipped before each that is not.
+// pzstd writes such files: a frame that readers skip before each frame of data.
 TEST_F(DbnFileTest, compressedFilesMayBeginWithFramesThatAreSkipped) {
     DbnBytes const compressed = DbnBytes().header().record(sample_record(0)).compressed(20);
     for (std::uint32_t const magic : {0x184d2a50U, 0x184d2a5fU}) {
@@ -297,7 +297,7 @@ TEST_F(DbnFileTest, aDamagedOrTruncatedCompressedFileIsRefused) {
 
 #endif
 
-// As the field's own library writes them: tests/examples/data/make_dbn.py.
+// The field's own library has written these files: tests/examples/data/make_dbn.py.
 TEST_F(DbnFileTest, filesOfTheFieldsOwnLibraryAreRead) {
     std::filesystem::path const data = CARILLON_TEST_DATA;
     for (char const* name : {"v1.dbn", "v2.dbn", "v3.dbn", "v3-ts-out.dbn", "v3.dbn.zst"}) {

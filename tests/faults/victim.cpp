@@ -64,7 +64,7 @@ long ms_since(Clock::time_point start) {
         std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start).count());
 }
 
-// What `call` throws, after how many ms.
+// Prints the exception of `call`, and after how many ms it came.
 template <class Call>
 void tell(char const* what, Call&& call) {
     auto const start = Clock::now();
@@ -117,7 +117,7 @@ void break_it(Device const& device, Fault fault) {
     });
 }
 
-// The same with a kernel on another device of this process, which goes on.
+// Breaks a kernel while a kernel on another device of this process goes on.
 void break_one_of_two(Device const& device) {
     std::optional<Device> opened;
     try {

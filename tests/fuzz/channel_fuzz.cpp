@@ -17,7 +17,7 @@ struct Desk {
 using Requests = detail::CommandHandler<Desk, Commands<int>>;
 using FuzzedChannel = HostChannel<Requests::Request, Requests::Reply, SeenNear, HostMapped>;
 
-// As a client reads a reply.
+// Reads a reply as a client does.
 void read_reply(Line const& line) {
     auto const reply = unpack<Requests::Reply>(line);
     if (reply.kind == static_cast<std::uint32_t>(ReplyStatus::answered)) {

@@ -20,7 +20,7 @@ struct alignas(4096) Page {
     std::byte bytes[4096];
 };
 
-// As large as what a client gets, and no larger.
+// Memory exactly as large as a client's.
 template <class Request, class Reply>
 class ClientMemory {
    public:
@@ -73,7 +73,7 @@ class ClientMemory {
         auto const word = input.take<std::uint64_t>();
         std::memcpy(memory + at * sizeof(word), &word, sizeof(word));
     }
-    // What is, or is almost, a message that may come next.
+    // Writes a message that may come next, or almost such a message.
     void write_request(RingView const& ring, Input& input) {
         Sequence const number = next_ + input.below(3);
         next_ += input.below(2);

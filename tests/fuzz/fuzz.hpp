@@ -19,7 +19,7 @@
 namespace carillon::fuzz {
 using namespace detail;
 
-// The bytes, taken off their front. What is missing is zero.
+// The input's bytes, taken from the front. Bytes beyond the end are zero.
 class Input {
    public:
     explicit Input(std::span<unsigned char const> bytes) : bytes_(bytes) {}
@@ -42,7 +42,7 @@ class Input {
     std::span<unsigned char const> bytes_;
 };
 
-// What holds whatever the bytes are.
+// Requires a property that holds for any input.
 inline void require(bool holds, char const* what) {
     if (holds) return;
     std::fprintf(stderr, "carillon: a fuzz target found that this does not hold: %s\n", what);
@@ -54,7 +54,7 @@ struct Target {
     void (*run)(Input& input);
 };
 
-// Those of this program.
+// The targets of this program.
 [[nodiscard]] inline std::vector<Target>& targets() {
     static std::vector<Target> all;
     return all;

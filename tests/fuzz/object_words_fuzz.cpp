@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device's end of an object that is lent to a client, who writes what it likes into every word
-// that it has, at any time, while leases come and go. Each look comes back, hands out nothing that
-// is not the object's, and touches nothing outside of that memory: the address sanitizer sees its
-// accesses. Whatever has been written, the next lease can begin.
+// The device's end of an object that is lent to a client. The client writes any value into any word
+// that it has, at any time, while leases come and go. Each look returns, hands out only what is the
+// object's, and touches no other memory: the address sanitizer sees its accesses. The next lease
+// can begin in any case.
 #include <cstddef>
 #include <cstring>
 #include <vector>
@@ -24,7 +24,7 @@ struct Value {
     std::uint32_t word[30];
 };
 
-// As much as a client gets, and no more.
+// Memory exactly as large as a client's.
 template <class Layout>
 class LentMemory {
    public:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What fuzzing found once, and what led it there, run again in every build.
+// Runs in every build the inputs that fuzzing has kept: those that found a fault, and those that
+// led there.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -31,7 +32,7 @@ TEST_P(FuzzCorpusTest, everyInputThatWasKeptComesBack) {
     EXPECT_GT(inputs, 0U);
 }
 
-// What no fuzzer needs to find.
+// Inputs that no fuzzer needs to find.
 TEST_P(FuzzCorpusTest, nothingAndOnlyZerosOrOnesComeBack) {
     for (int const byte : {0x00, 0xff}) {
         for (std::size_t const size : {0U, 1U, 64U, 1000U}) {

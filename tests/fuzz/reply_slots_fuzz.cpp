@@ -52,7 +52,7 @@ void claim_among_any_replies(Input& input) {
     }
 }
 
-// As HostService does.
+// Answers as HostService does.
 void answer_any_request(Input& input) {
     Slots slots;
     HostReplyWriter<HostMapped> const writer(slots.view, seen_far);

@@ -26,7 +26,7 @@ struct ChannelAsker {
         : owner(path, options) {}
     void ask() const { (void)owner.channel<Ask, Told>(); }
     void report() const { (void)owner.status(); }
-    // What it is lent; nothing is there yet.
+    // A lease as an owner sends it, without any memory behind it.
     [[nodiscard]] static detail::Attached lent() {
         detail::Attached attached;
         attached.lease = 1;

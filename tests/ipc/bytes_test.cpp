@@ -185,7 +185,7 @@ TEST_P(BytesTest, ringsCarryThemBothWays) {
     EXPECT_EQ(back, row);
 }
 
-// What others serve, and are served.
+// Messages by bytes between processes: through kernels and objects that others serve.
 class BytesOfOthersTest : public testing::Test {
    protected:
     [[nodiscard]] std::string path() const { return path_.get(); }

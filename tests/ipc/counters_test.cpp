@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What goes through the channels of other processes is counted. P: the owner, here; C: the client.
-// Whoever asks is a third connection.
+// The owner counts the requests and replies of other processes' channels. P is the owner, this
+// process; C is the client. A third connection asks for the counts.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -42,7 +42,7 @@ TEST_F(IpcCountersTest, whatPReadsIsWhatCDid) {
     EXPECT_EQ(client.line(), "attached");
     EXPECT_NE(block().client, "");
     EXPECT_EQ(block().counters.submitted, 0U);
-    // 2. C calls, and goes. 3. What it did is what those who have gone did.
+    // 2. C calls, and goes. 3. Its counts are added to those of the clients that have gone.
     client.tell("call");
     EXPECT_EQ(client.status(), 0);
     ASSERT_TRUE(nobody_left());
@@ -63,7 +63,8 @@ TEST_F(IpcCountersTest, whatNobodyTookIsDroppedWhenItsClientIsKilled) {
     EXPECT_TRUE(eventually([&] { return block().counters.answered == counted_slots; }));
     ServedBlock const before = block();
     EXPECT_EQ(before.counters.submitted, counted_slots);
-    // Who meets a full ring puts a reply that has come by then elsewhere: it has left the ring.
+    // A client that meets a full ring stores a reply that has come by then elsewhere: it has left
+    // the ring.
     std::uint64_t const left = before.counters.taken;
     EXPECT_LE(left, 1U);
     EXPECT_EQ(before.counters.depth, counted_slots - left);
@@ -83,7 +84,7 @@ TEST_F(IpcCountersTest, whatNobodyTookIsDroppedWhenItsClientIsKilled) {
     EXPECT_EQ(block().gone.submitted, counted_slots);
 }
 
-// Those that no client of the library's writes end its lease: hostile_test.cpp.
+// A count that no client of the library writes ends the lease: hostile_test.cpp.
 TEST_F(IpcCountersTest, hostileCountersAreShownAndNotBelieved) {
     using Types = detail::OneRequest<Ask, Told>;
     {

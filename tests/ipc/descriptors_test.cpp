@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// No descriptor is left, on either side: that is said, nothing is lost, and all goes on when there
-// are some again. P: the owner, in a process of its own. C: a client, in this one.
+// No descriptor is left, on either side: the error says so, nothing is lost, and all goes on when
+// there are some again. P is the owner, in a process of its own; C is a client, in this one.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -88,7 +88,7 @@ TEST_F(DescriptorsTest, ownerHasNoneForANewClient) {
         CARILLON_EXPECT_ERROR(connect(50ms), TimeoutError, "not answered");
         EXPECT_EQ(channel.call({1}, patience).twice, 2U);
     }
-    // Who has given up stands in the queue still, before this one.
+    // A client that has given up still stands in the queue before this one.
     EXPECT_NE(connect().owner().process, 0);
     ASSERT_TRUE(eventually([&] { return owner_holds() == held; }));
     {  // Enough for the socket, and not to learn of the process's end.
@@ -99,7 +99,7 @@ TEST_F(DescriptorsTest, ownerHasNoneForANewClient) {
     EXPECT_EQ(second.call({2}, patience).twice, 4U);
 }
 
-// 1. Neither side can open a descriptor. 2. What was asked for says so. 3. All goes on.
+// 1. Neither side can open a descriptor. 2. The call that needs one says so. 3. All goes on.
 TEST_F(DescriptorsTest, neitherSideOfAStoreHasOneForABuffer) {
     SocketPath const path;
     Process owner({"store-own", path.get()});

@@ -51,7 +51,7 @@ class DestroyedTest : public testing::Test {
         return kernel;
     }
 
-    // What `call` throws from some time on.
+    // Waits until `call` throws StoppedError, and returns its text.
     template <class Call>
     [[nodiscard]] static std::string stopped(Call&& call) {
         std::string what;
@@ -176,7 +176,7 @@ TEST_F(DestroyedTest, anotherMayHaveTheName) {
     }
     EXPECT_EQ(owner.status().objects.size(), 1U);
     EXPECT_EQ(owner.status().objects.at(0).state, KernelState::running);
-    // Of another kind, too.
+    // An object of another kind may take the name, too.
     mailbox.reset();
     auto const ring = share<ToDevice>("limits");
     auto orders = owner.ring<Ask, Direction::to_device>("limits");

@@ -51,7 +51,8 @@ class EndedTest : public testing::Test {
     }
     [[nodiscard]] std::string path() const { return path_.get(); }
 
-    // What `call` throws from some time on, and then for good.
+    // Waits until `call` throws StoppedError, requires that it goes on throwing, and returns the
+    // text.
     template <class Call>
     static std::string throws_for_good(Call&& call) {
         std::string what;
@@ -101,7 +102,7 @@ TEST_F(EndedTest, whatAHandlerThrowsIsToldToClients) {
     CARILLON_EXPECT_ERROR((connect().channel<Ask, Told>()), RefusedError, "one is no request");
 }
 
-// Whoever polls for a reply learns that it will not come, as whoever waits for it does.
+// A client that polls for a reply learns that it will not come, as a client that waits does.
 TEST_F(EndedTest, replyThatWillNotComeIsSaidToWhoPollsForIt) {
     auto const owned = kernel<ThrowingHandler>();
     Server const server = owned.serve(path());

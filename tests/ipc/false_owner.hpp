@@ -20,7 +20,7 @@
 
 namespace carillon::test {
 
-// Who connects is handed to `serve`, one after another, for as long as this object is there.
+// Hands every client that connects to `serve`, one after another, for as long as this object lives.
 class FalseOwner {
    public:
     using Serve = std::function<void(detail::UnixSocket const&)>;
@@ -37,7 +37,7 @@ class FalseOwner {
     std::jthread thread_;
 };
 
-// Says nothing where the client has gone.
+// Sends nothing if the client has gone.
 inline void tell(detail::UnixSocket const& client, std::uint32_t id, detail::Message const& message,
                  std::vector<int> const& descriptors = {}) {
     (void)client.send("test", detail::encode(id, message), descriptors);

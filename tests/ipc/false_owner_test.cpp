@@ -318,7 +318,7 @@ void tell_of_nothing(detail::UnixSocket const& client, detail::Decoded asked) {
     }
 }
 
-// What `call` throws that is no TimeoutError; empty where it throws nothing.
+// Calls until no TimeoutError comes. Returns the text of another Error; empty if the call returned.
 template <class Call>
 std::string what_is_thrown_in_time(Call&& call) {
     std::string what;

@@ -56,7 +56,7 @@ Octets hello_of(Former const& former) {
     return bytes;
 }
 
-// What an owner of a former version answers to a header that it does not know.
+// The answer of an owner of a former version to a header that it does not know.
 Octets refused_by(Former const& former) {
     Octets bytes = message(former, former.kind_of_refused, 0, 1 + 256);
     std::memcpy(bytes.data() + 17, "another version", 15);

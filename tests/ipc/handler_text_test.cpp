@@ -203,7 +203,7 @@ TEST_F(HandlerTextTest, whatWasCompiledIsFoundAgainWithItsWarnings) {
     EXPECT_FALSE(std::filesystem::is_empty(options_.cache));
 }
 
-// What is in such a folder is not known: nothing of it is kept.
+// The library does not know what such a folder holds: it keeps nothing of the result.
 TEST_F(HandlerTextTest, textMayIncludeWhatIsInItsFolders) {
     std::ofstream(folder_.path() / "nine.hpp") << "constexpr int nine = 9;\n";
     constexpr std::string_view source =
@@ -217,7 +217,6 @@ TEST_F(HandlerTextTest, textMayIncludeWhatIsInItsFolders) {
     CARILLON_EXPECT_ERROR(compiled(source, 4, 4), CompileError, "it is another");
 }
 
-// What another compiler has made of a language of its own is linked, and a part of the kernel.
 TEST_F(HandlerTextTest, textMayIncludeStructsThatSayTheirMembers) {
     char const* const text = R"(
 #include "carillon/members.hpp"
@@ -226,6 +225,7 @@ struct Handler { double operator()(Tick const& tick) { return tick.bid; } };)";
     EXPECT_EQ(compiled(text, 16, 8).log(), "");
 }
 
+// Another compiler may have made such code, of another language: it becomes a part of the kernel.
 TEST_F(HandlerTextTest, functionsInLtoIrAreLinked) {
     std::string const add_five =
         detail::Nvrtc({})
@@ -299,7 +299,7 @@ TEST(NoHandlerTextTest, whereThereIsNoNvrtcTheErrorSaysWhatToInstall) {
 class HandlerCacheTest : public testing::Test {
    protected:
     [[nodiscard]] bool found() const { return cache_.find_file(key_).has_value(); }
-    // Of the one file that there is.
+    // Overwrites the only file that there is.
     void rewrite(std::string const& bytes) const {
         std::ofstream(cache_.file_of(key_), std::ios::binary) << bytes;
     }

@@ -25,7 +25,7 @@ struct CountingHandler {
     CARILLON_HD Told operator()(Ask const& ask) { return {2 * ask.value, served++}; }
 };
 
-// Of several lines.
+// A message of several lines.
 struct LongAsk {
     std::uint64_t word[40];
 };
@@ -45,7 +45,7 @@ struct WarpHandler {
     CARILLON_HD Told operator()(Ask const& ask) { return {2 * ask.value, served++}; }
 };
 
-// Of several kinds of requests, some of which it refuses.
+// Requests of several kinds, some of which the handler refuses.
 struct Deposit {
     std::uint64_t amount;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A client writes whatever it likes into the memory that it has. P: the owner; C: the client; both
-// here, since what C does to its memory it does through a mapping of its own.
+// A client writes any value into the memory that it has. P is the owner, C the client. Both are in
+// this process, since C changes its memory through a mapping of its own.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -142,7 +142,7 @@ TEST_F(HostileTest, tagsOfRequestsThatWereNeverSent) {
 
 TEST_F(HostilePoolTest, garbageInEveryWordOfItsMemory) { expect_garbage_harms_nobody(2); }
 
-// As fast as it can, without a look at any reply.
+// C sends as fast as it can, and looks at no reply.
 TEST_F(HostilePoolTest, requestsWithoutAPauseOrARoomForTheirReplies) {
     {
         auto const session = connect();

@@ -34,7 +34,7 @@ class InFlightTest : public testing::Test {
    protected:
     void SetUp() override { CARILLON_SKIP_UNLESS_ROOT(); }
     [[nodiscard]] std::string path() const { return path_.get(); }
-    // As the owner's user.
+    // Starts a process as the owner's user.
     [[nodiscard]] Process start(std::vector<std::string> arguments) const {
         arguments.insert(arguments.begin(), {"as", std::to_string(owners_user)});
         Process started(arguments);
@@ -70,7 +70,7 @@ TEST_F(InFlightTest, strangerThatAttachesAndReadsNothingHarmsNobody) {
     Process owner = start({"own", path(), "8"});  // of which two are kept
     Connection const before(path(), {.timeout = patience, .owner_user = owners_user});
     auto channel = before.channel<Ask, Told>();
-    // 1. Leases are numbered: whoever detaches all of them need not read which it has.
+    // 1. Leases are numbered: a stranger that detaches all of them need not read which one it has.
     std::vector<detail::UnixSocket> strangers;
     for (unsigned i = 0; i < 8; ++i) {
         auto const& each = strangers.emplace_back(stranger());
@@ -84,7 +84,7 @@ TEST_F(InFlightTest, strangerThatAttachesAndReadsNothingHarmsNobody) {
         }
     }
     ASSERT_TRUE(eventually([&] { return is_read(strangers.back()); }));
-    // 2. Who attaches is let in. 3. Who was there goes on, and none was dropped.
+    // 2. New clients are let in. 3. The first client goes on, and no stranger was dropped.
     for (unsigned i = 0; i < 5; ++i) {
         Connection const victim(path(), {.timeout = patience, .owner_user = owners_user});
         EXPECT_EQ((victim.channel<Ask, Told>().call({1}, patience).twice), 2U);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kernel of SharedChannels may serve, and by how many threads. P: this process, which owns
-// the kernel. C: a client, in another.
+// The kinds of requests that a kernel of SharedChannels may serve, and the numbers of threads. P is
+// this process, which owns the kernel; C is a client, in another.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -106,7 +106,7 @@ TEST(MessageTypesTest, opcodesAndSizesOfATableCount) {
     EXPECT_EQ(type, detail::packet_type<Packet>(static_cast<Table*>(nullptr)));
 }
 
-// As two programs may have them, under one name.
+// Two programs may have such types under one name.
 struct BidFirst {
     double bid;
     double ask;
@@ -148,7 +148,7 @@ TEST(MessageTypesTest, membersOfACommandCountWhereAllOfTheTableAreSaid) {
     EXPECT_EQ(of(static_cast<Commands<BidFirst, Deposit>*>(nullptr)), 0U);
 }
 
-// Of one table, and with packets of one size.
+// Handlers of one table of commands, whose packets have one size.
 template <class Reply>
 struct Replying {
     using Commands = carillon::Commands<BidFirst>;
@@ -175,7 +175,7 @@ struct WithUnsaid {
     CARILLON_MEMBERS(prices)
 };
 
-// What the other process's members are cannot be seen then.
+// Nothing can be said about the other process's members then.
 TEST(MessageTypesTest, typeThatDoesNotSayItsMembersIsToldOfOnce) {
     Device const device = Device::open("emulated");
     SocketPath const path;

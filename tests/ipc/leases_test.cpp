@@ -99,7 +99,7 @@ TEST_F(LeasesTest, numbersOfTheSameMemoryGoOn) {
     }
 }
 
-// Whatever its client counts.
+// This holds whatever the client counts.
 TEST_F(LeasesTest, numbersOfTheSameMemoryGoOnBehindThoseThatItsClientHasUsed) {
     constexpr Sequence longest_ring = 1U << 20U;
     for (std::uint64_t const used : {std::uint64_t{0}, std::uint64_t{3} << 21U,
@@ -112,7 +112,7 @@ TEST_F(LeasesTest, numbersOfTheSameMemoryGoOnBehindThoseThatItsClientHasUsed) {
         auto const next = begin(1);
         ASSERT_TRUE(next);
         ASSERT_EQ(next->memory, lent->memory);
-        // What the one before stores late is not the tag of any of the next messages.
+        // A late store of the client before has no tag of any of the next messages.
         EXPECT_GE(tag_of(next->memory->host_view().first) - tag_of(last), longest_ring) << used;
         end(*next);
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one user takes, others and the owner's user find something left of. P: the owner, in this
-// process. C: clients, seen as other users.
+// One user takes all that it may, and leaves something for others and for the owner's user. P is
+// the owner, in this process; C are clients, seen as other users.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
@@ -62,7 +62,7 @@ class LimitsOfClientsTest : public LimitsOfUsersTest {
         }
         return all;
     }
-    // As many of a connection as it gets.
+    // Takes as many channels by one connection as it may have.
     [[nodiscard]] static std::vector<AnyChannel> attach_many(Connection const& connection) {
         std::vector<AnyChannel> all;
         try {
@@ -157,7 +157,7 @@ TEST_F(LimitsOfClientsTest, limitsOfAUsersBytesAndDescriptorsCountAllOfItsConnec
                           "descriptors_per_user is 2");
 }
 
-// Of those of the process, whatever has used them up.
+// The process keeps some of its descriptors, whatever has used up the others.
 TEST_F(LimitsOfClientsTest, descriptorsAreKeptForConnectionsOfTheOwners) {
     serve({});
     DescriptorsOpen const most(128, 96);

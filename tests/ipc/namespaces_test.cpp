@@ -88,11 +88,12 @@ TEST_F(NamespacesTest, storesClientThatEndsBesideAChildOfItsOwnHasGone) {
     EXPECT_EQ(store.list().size(), 1U);
     client.tell("end");
     EXPECT_EQ(client.status(), 0);
-    // 3. What it had not sealed has gone.
+    // 3. The buffer that C had not sealed has gone.
     EXPECT_TRUE(eventually([&] { return store.list().empty(); }));
 }
 
-// One of those that a user namespace has no names for is as much its own as any other of them.
+// The owner's user has no name in its user namespace, and neither has the client's: they need not
+// be the same.
 TEST(UserNamespacesTest, ownerTakesNobodyForItsOwnUserWhomItHasNoNameFor) {
     SocketPath const path;
     Process owner({"own-nameless", path.get()});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel whose mailbox, rings and chunks clients have the other ends of. P: the owner, who has
-// launched it; C: the client, by a connection.
+// Clients have the other ends of a kernel's mailbox, rings and chunks. P is the owner, which has
+// launched the kernel; C is the client, by a connection.
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -142,7 +142,7 @@ struct HearBody {
     }
 };
 
-// What a kernel writes into a buffer, another process's kernel and CPU find when it is sealed.
+// A kernel fills a buffer. Another process's kernel and CPU find the content when it is sealed.
 struct FillBufferBody {
     std::uint64_t* words;
     std::uint64_t count;

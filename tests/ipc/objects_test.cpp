@@ -104,7 +104,7 @@ TEST_F(ObjectsTest, storeOfBuffersIsServedBesideKernels) {
     EXPECT_TRUE(Store(path(), {.timeout = patience}).list().empty());
 }
 
-// As std::getenv gives it.
+// std::getenv may give a null pointer.
 TEST_F(ObjectsTest, nullPointerInThePlaceOfANameOrPathIsAUsageError) {
     char const* const none = nullptr;
     auto const quotes = kernel<CountingHandler>();
@@ -171,7 +171,7 @@ TEST_F(ObjectsTest, kernelThatEndsIsTheEndOfItsChannelsOnly) {
     }));
     EXPECT_EQ(to_risk.call(LongAsk{}, patience).word[0], 1U);
     CARILLON_EXPECT_ERROR((owner.channel<Ask, Told>("quotes")), RefusedError, "stopping");
-    // Whoever connects afterwards is told, too.
+    // A client that connects afterwards gets this error, too.
     CARILLON_EXPECT_ERROR((connect().channel<Ask, Told>("quotes")), RefusedError, "stopping");
 }
 

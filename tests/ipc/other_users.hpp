@@ -19,8 +19,8 @@ inline constexpr unsigned owners_user = 1000;  // of an owner that is another pr
 inline constexpr unsigned a_user = 2000;
 inline constexpr unsigned another_user = 2001;
 
-// What this thread connects to meanwhile sees it as that user. No other thread of the process
-// changes its user, as it would by seteuid().
+// Owners that this thread connects to meanwhile see it as that user. seteuid() would change the
+// user of all threads of the process.
 class SeenAs {
    public:
     explicit SeenAs(uid_t user) { become(user); }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The owner ends, in whatever way. P: the owner, in a process of its own. C: a client, in this one.
+// The owner ends, in each way that there is. P is the owner, in a process of its own; C is a
+// client, in this one.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -53,7 +54,7 @@ TEST_F(OwnerTest, killedOneIsAnErrorInEveryCall) {
     Tickets several = channel.try_submit_n(std::array{Ask{1}, Ask{2}});
     // 2. P is killed.
     EXPECT_TRUE(owner.kill());
-    // 3. Whatever C tries says so, and no wait lasts.
+    // 3. Each of C's calls says so, and none waits.
     CARILLON_EXPECT_ERROR(channel.call({1}, patience), OwnerGoneError, "Client::call");
     CARILLON_EXPECT_ERROR((void)channel.try_take(lost), OwnerGoneError, "Client::try_take");
     std::array<Told, 2> replies;
@@ -102,7 +103,7 @@ TEST_F(OwnerTest, clientThatWaitsForItsOwnerFindsIt) {
     EXPECT_EQ(waits.get().owner().process, owner.pid());
 }
 
-// What was sent is answered, or unknown: one request a death at most.
+// Each request that was sent is answered or unknown: at most one unknown for each death.
 TEST_F(OwnerTest, ledgerBalancesThoughItsOwnerIsKilledAgainAndAgain) {
     constexpr std::uint64_t all = 3000;
     constexpr unsigned deaths = 4;

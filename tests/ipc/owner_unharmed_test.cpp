@@ -25,7 +25,7 @@ class OwnerUnharmedTest : public testing::Test {
     [[nodiscard]] Channel<Ask, Told> channel() const {
         return Connection(path_.get(), {.timeout = patience}).channel<Ask, Told>();
     }
-    // What is no message, by somebody who has a line at the owner for it.
+    // Sends bytes that are no message, for whose sender the owner logs a line.
     void say_nonsense() const {
         detail::UnixSocket const somebody = stranger_at(path_.get());
         EXPECT_TRUE(somebody.send("test", std::vector<std::byte>(50)));

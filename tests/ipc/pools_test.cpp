@@ -183,7 +183,7 @@ TEST_P(PoolsTest, whatIsThereIsToldOfEachPlace) {
     EXPECT_TRUE(eventually([&] { return places()[2].beats.seen != 0; }));
 }
 
-// As C and Python are.
+// C and Python have such clients.
 TEST_P(PoolsTest, clientsByBytesAreClientsAsAny) {
     auto const owned = kernel(2, 2);
     Server const server = owned.serve(path());

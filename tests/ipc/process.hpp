@@ -85,7 +85,7 @@ class Process {
         }
     }
 
-    // Whoever waits for it goes on.
+    // Wakes a process that waits for this word.
     void tell(std::string const& word) const {
         std::string const with_end = word + "\n";
         EXPECT_EQ(::write(input_.get(), with_end.data(), with_end.size()),

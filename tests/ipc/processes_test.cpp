@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What processes do beside messages: they fork, start others, and exit with all that they have.
+// What processes do beside messages: they fork, start others, and exit with all that they have. P
+// is the owner's process, C the client's.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 
@@ -52,7 +53,8 @@ TEST(ProcessesTest, ownerThatEndsBesideAChildOfItsOwnHasGone) {
     Connection const connection(path.get(), {.timeout = patience});
     auto channel = connection.channel<Ask, Told>();
     EXPECT_EQ(channel.call({1}, patience).twice, 2U);
-    // 3. P is killed, its child lives. 4. Whoever has attached hears of it, and whoever connects.
+    // 3. P is killed, its child lives. 4. C, which has attached, hears of it, and so does a new
+    //    client.
     EXPECT_TRUE(owner.kill());
     CARILLON_EXPECT_ERROR(channel.call({1}, patience), OwnerGoneError, "Client::call: the owner");
     CARILLON_EXPECT_ERROR(Connection(path.get(), {.timeout = patience}), SystemError,

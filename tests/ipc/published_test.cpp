@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What clients read and cannot write: mailboxes from the device, and logs. P: the owner, in this
-// process, whose device is played by the test's thread. C: a client, in this process too, or in
+// Objects that clients read and cannot write: mailboxes from the device, and logs. P is the owner,
+// in this process; the test's thread plays its device. C is a client, in this process or in
 // another.
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -98,7 +98,7 @@ TEST_F(PublishedTest, mailboxFromTheDeviceIsReadByAsManyAsAsk) {
                           "is a mailbox to the host, no mailbox");
     CARILLON_EXPECT_ERROR(((void)owner.mailbox<Ask, Direction::to_host>("position")), RefusedError,
                           "the mailbox to the host's request is");
-    // 5. P ends. What it set last is read still.
+    // 5. P ends. C still reads the value that P set last.
     end.set(position(9));
     end_server();
     EXPECT_EQ(latest(first), 9U);
@@ -111,7 +111,7 @@ TEST_F(PublishedTest, mailboxFromTheDeviceIsReadByAsManyAsAsk) {
     }));
 }
 
-// What a client gets of an object, as the messages of the socket say it.
+// The lease and memory that a client gets of an object by the socket's messages.
 std::pair<detail::Attached, FileDescriptor> lent_to_a_stranger(std::string const& path,
                                                                std::string const& object,
                                                                ObjectKind kind,
@@ -144,7 +144,7 @@ TEST_F(PublishedTest, nobodyButTheOwnerWrites) {
     std::size_t const size = attached.memory.bytes;
     int const fd = file.get();
     EXPECT_EQ(::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0), MAP_FAILED);
-    // What is opened anew by its name in /proc is the same memory.
+    // Opened anew by its name in /proc it is the same memory.
     FileDescriptor const again(
         ::open(("/proc/self/fd/" + std::to_string(fd)).c_str(), O_RDWR | O_CLOEXEC));
     ASSERT_GE(again.get(), 0);

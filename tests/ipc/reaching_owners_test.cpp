@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How clients come to an owner: whose it is, what it serves when they may come in, and for how long
-// they try. P: the owner; C: a client; both in this process but where it is said.
+// they try. P is the owner, C a client; both are in this process unless a test says otherwise.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -223,7 +223,7 @@ TEST_F(ReachingOwnersTest, clientThatWaitsGetsWhatIsAddedLater) {
     EXPECT_EQ(channel.get(), 4U);
 }
 
-// As where a client has come back before its owner has seen that the one before it has gone.
+// A client may come back before its owner has seen that the former client has gone.
 TEST_F(ReachingOwnersTest, clientThatWaitsGetsAPlaceThatBecomesFree) {
     Kernel const served = kernel();
     Server const server = served.serve(path(), {.log = [](std::string const&) {}});
@@ -249,7 +249,7 @@ TEST_F(ReachingOwnersTest, clientThatWaitsGetsAConnectionThatBecomesFree) {
     EXPECT_EQ(next.get().owner().process, ::getpid());
 }
 
-// 1. Who listens takes up nobody. 2. P does, at the same path.
+// 1. The process that listens accepts nobody. 2. P serves at the same path, and accepts.
 TEST_F(ReachingOwnersTest, clientThatWaitsPassesOverAnOwnerThatDoesNotAnswer) {
     std::optional<detail::UnixListener> silent(std::in_place, "test", path(), 0600U);
     auto next = std::async(std::launch::async, [&] {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whom an owner does not let in, and what it makes of those who do not keep to the handshake. P:
-// the owner, in this process. C: a client, in another or in this one.
+// Clients that an owner refuses, and clients that do not keep to the handshake. P is the owner, in
+// this process; C is a client, in this process or in another.
 #include <errno.h>  // program_invocation_short_name
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -48,7 +48,7 @@ class RefusedTest : public testing::Test {
         if (!std::exchange(added_, true)) server.add(name, kernel_);
     }
 
-    // What C hears when it asks for a channel.
+    // The reason why C gets no channel.
     template <class Request = Ask, class Reply = Told>
     [[nodiscard]] static RefusalReason refusal(Connection const& owner,
                                                std::string_view object = "kernel") {
@@ -134,7 +134,7 @@ TEST_F(RefusedTest, moreDescriptorsThanAConnectionMayHave) {
         CARILLON_EXPECT_ERROR((owner.channel<Ask, Told>()), RefusedError,
                               "4 with this one, and ServeOptions::descriptors_per_connection is 3");
     }
-    // What it gives back it may have again.
+    // C may have again what it gives back.
     auto const again = owner.channel<Ask, Told>();
 }
 
@@ -190,7 +190,7 @@ TEST_F(RefusedTest, usersThatMayNotFillNothing) {
     EXPECT_EQ(many.status(), 0);
 }
 
-// What the server calls may call it.
+// A function that the server calls may call the server.
 TEST_F(RefusedTest, logMayAskTheServerAndAdd) {
     std::optional<Server> server;
     std::atomic<std::size_t> clients = 99;

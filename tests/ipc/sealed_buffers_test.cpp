@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Buffers that come to whoever waits for them, and whose memory is whose afterwards. P: this
-// process, which has the store. C: a client, in this process too.
+// Buffers that come to clients that wait for them, and the owner of their memory afterwards. P is
+// this process, which has the store; C is a client, in this process too.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/resource.h>
@@ -93,8 +93,8 @@ TEST_P(SealedBuffersTest, waitForWhoHoldsAsManyAsItMay) {
     EXPECT_EQ(there.missed(), 0U);
 }
 
-// 1. C holds as many as it may. 2. What P puts and removes then is counted, and what it keeps
-// comes.
+// 1. C holds as many as it may. 2. Buffers that P puts and removes then are counted, and one that
+//    it keeps comes.
 TEST_P(SealedBuffersTest, thatAreRemovedBeforeAreCounted) {
     Server const server = serve({.buffers_per_connection = 1});
     SealedBuffers there = connect().sealed_buffers();
@@ -157,8 +157,8 @@ TEST_P(SealedBuffersTest, thatAreRemovedAreCountedThoughNoOtherComes) {
     EXPECT_EQ(there.missed(), 3U);
 }
 
-// 1. C waits no more, but has one. 2. What is put then, and what was and did not come, is held by
-// nobody.
+// 1. C waits no more, but has one buffer. 2. Nobody holds the buffers that did not come, or are put
+//    later.
 TEST_P(SealedBuffersTest, areNotHeldForWhoWaitsNoMore) {
     Server const server = serve();
     std::optional<SealedBuffers> there = connect().sealed_buffers();

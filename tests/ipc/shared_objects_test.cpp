@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mailboxes, rings and chunk rings whose end on the host is a client's. P: the owner, in this
-// process, whose device is played by the test's thread: it looks when it is told to. C: a client,
-// in this process too, or in another.
+// Mailboxes, rings and chunk rings whose end on the host is a client's. P is the owner, in this
+// process; the test's thread plays its device, and looks when the test says so. C is a client, in
+// this process or in another.
 #include "carillon/shared_objects.hpp"
 
 #include <gtest/gtest.h>
@@ -78,7 +78,7 @@ std::uint64_t next_message(End& end) {
     EXPECT_TRUE(eventually([&] { return end.try_pop(found); }));
     return found.value;
 }
-// As often as a look at the lease takes.
+// Looks often enough for a look at the lease.
 template <class End>
 void look_in_vain(End& end) {
     Ask found{};
@@ -101,7 +101,7 @@ TEST_P(SharedObjectsTest, mailboxIsOneClientsAtATime) {
         // 3. Another one gets none.
         CARILLON_EXPECT_ERROR(connect().mailbox<Gains>("gains"), RefusedError,
                               "the mailbox has a client");
-        // 4. What C set last, and nobody has read, stands when it goes.
+        // 4. The last value of C, which nobody has read, stays when C goes.
         mailbox.set(gains(100));
     }
     await_clients(0);
@@ -179,7 +179,7 @@ TEST_P(SharedObjectsTest, everyReaderOfAMailboxLeavesItBeforeAnotherUsersClient)
     EXPECT_NE(others, memory);
 }
 
-// Whoever has the mailbox, and whether anybody has it.
+// P may set the mailbox whether C has it or not.
 TEST_P(SharedObjectsTest, ownerSetsItsMailboxBesideAClient) {
     SharedMailbox<Gains> shared(device(), {.readers = 2});
     server().share("gains", shared);
@@ -337,7 +337,7 @@ TEST_P(SharedObjectsTest, ringToTheHostHasNoRoomWithoutAClient) {
     EXPECT_EQ(ring.pop(patience).value, 4U);
 }
 
-// What has gone through what is served first, as its owner shows it.
+// The counts of the object that is served first, as its owner shows them.
 ServedBlock seen_by(Connection const& watcher) {
     return watcher.status().objects.at(0).blocks.at(0);
 }
@@ -478,7 +478,7 @@ TEST_P(SharedObjectsTest, ownersEndIsTheEndOfEveryWait) {
     CARILLON_EXPECT_ERROR((void)ticks.try_claim(), OwnerGoneError, "ChunkRing::");
     CARILLON_EXPECT_ERROR(tick.commit(1), OwnerGoneError, "Chunk::commit");
     CARILLON_EXPECT_ERROR((void)orders.try_push({2}), OwnerGoneError, "Ring::try_push");
-    // What had come is there.
+    // A message that had come is there.
     EXPECT_EQ(fills.pop(patience).value, 3U);
     CARILLON_EXPECT_ERROR((void)fills.try_pop(), OwnerGoneError, "Ring::try_pop");
     CARILLON_EXPECT_ERROR((void)fills.pop(patience), OwnerGoneError, "Ring::pop");
@@ -544,7 +544,7 @@ TEST_P(SharedObjectsTest, memoryOfOneUserIsNeverLentToAnother) {
     EXPECT_EQ(lend(1000), first);
 }
 
-// What C can write at any time, it does. P's device goes on, and serves the next client.
+// C writes all that it can write, at any time. P's device goes on, and serves the next client.
 class HostileObjectsTest : public SharedObjectsTest {
    protected:
     static constexpr unsigned rounds = 4000;

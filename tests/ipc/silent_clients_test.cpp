@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Clients that have a place and ask for nothing: they are idle, and no drain waits for one that
-// cannot answer. P: the owner, here; C: a client.
+// cannot answer. P is the owner, this process; C is a client.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -139,7 +139,7 @@ TEST_F(SilentClientsTest, drainPassesOverAClientThatIsStopped) {
     EXPECT_NE(client.status(), 0);
 }
 
-// Who is stopped and has a request at a handler is waited for.
+// A drain waits for a request that a handler has, although its client is stopped.
 TEST_F(SilentClientsTest, drainWaitsForARequestOfAClientThatIsStopped) {
     Server const server = kernel().serve(path());
     Process client({"call", path(), "1"});

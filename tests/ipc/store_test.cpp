@@ -383,7 +383,8 @@ TEST_F(StoreTest, storeHasALineWhereAClientCannotMap) {
     EXPECT_NE(lines[0].find("could not map the buffer number 1: no GPU"), std::string::npos);
 }
 
-// What is not theirs they neither seal, nor give back; what is nobody's they may name all day.
+// They can neither seal nor give back another's buffers. They may name buffers that nobody has, as
+// often as they like.
 TEST_F(StoreTest, clientsCannotTouchEachOthersBuffers) {
     Server const server = serve();
     Store const client = connect();
@@ -428,7 +429,7 @@ TEST_F(StoreTest, usersThatAreNotAmongThoseThatMay) {
         Process client({"store-be-another", path(), std::to_string(nobody)});
         EXPECT_NE(client.line().find("not allowed"), std::string::npos);
     }
-    // Who may gets what others have made, and does not remove it.
+    // An allowed user gets the buffers of others, and cannot remove them.
     Server const server = serve({.mode = 0666, .users = {nobody}});
     Process client({"store-be-another", path(), std::to_string(nobody)});
     EXPECT_EQ(client.line(), "100 bytes");
@@ -437,7 +438,7 @@ TEST_F(StoreTest, usersThatAreNotAmongThoseThatMay) {
     EXPECT_EQ(store().list().size(), 1U);
 }
 
-// What the server calls may call it.
+// A function that the server calls may call the server.
 TEST_F(StoreTest, storeHasALineForEachWhomItRefusesAndMayBeAskedMeanwhile) {
     std::mutex mutex;
     std::vector<std::string> lines;
@@ -667,8 +668,8 @@ TEST_F(StoreTest, threadsOfOneConnectionAtOnce) {
     EXPECT_TRUE(client.list().empty());
 }
 
-// Whoever has the connection as another lets go tells the store of it: nobody asks for anything
-// afterwards.
+// A thread that has the connection while another lets a buffer go tells the store of it: nobody
+// sends another question.
 TEST_F(StoreTest, whatIsLetGoBesideOtherThreadsQuestionsIsHeard) {
     Server const server = serve();
     Store const client = connect();

@@ -39,7 +39,7 @@ inline bool say_too_much(detail::UnixSocket const& stranger) {
     return ::send(stranger.fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL) > 0;
 }
 
-// What it is told before it is dropped, which it is.
+// Waits until the stranger is dropped, and returns the reason that it got before.
 inline std::optional<RefusalReason> last_words(detail::UnixSocket const& stranger) {
     std::optional<RefusalReason> reason;
     EXPECT_TRUE(eventually([&] {

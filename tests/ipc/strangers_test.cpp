@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an owner of a kernel and a store makes of those who say too much, too little, or what is not
-// theirs to say, while others go on. P: the owner; C: the others; all in this process.
+// An owner of a kernel and a store hears clients that say too much, too little, or what is not
+// theirs to say, while others go on. P is the owner, C the others; all are in this process.
 #include <gtest/gtest.h>
 #include <poll.h>
 
@@ -123,7 +123,7 @@ TEST_F(StrangersTest, oneThatSendsDescriptors) {
     EXPECT_EQ(last_words(generous), RefusalReason::bad_message);
 }
 
-// What `known` is told when it asks for a channel.
+// The refusal that `known` gets when it asks for a channel, if any.
 std::optional<RefusalReason> answer_to(detail::UnixSocket const& known, detail::Attach const& ask) {
     EXPECT_TRUE(say(known, ask, 7));
     std::optional<RefusalReason> reason;

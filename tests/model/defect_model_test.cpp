@@ -113,8 +113,8 @@ TEST(DefectModelTest, lineInOnePageBeforeTheChoiceIsKnownNeverArrives) {
     EXPECT_EQ(quiet_outcome<Model>(random_executions(1000)), "LIVELOCK");
 }
 
-// What rows rely on, and what nothing documents: of a message that is not the last of a row no load
-// is an acquire.
+// Rows rely on an order that nothing documents: only the load of a row's last message is an
+// acquire.
 TEST(DefectModelTest, rowOnADeviceThatLoadsAheadOfABranchIsADataRace) {
     EXPECT_EQ((outcome_of<ToDevice<Hardware<all_quads>>, rows_without_branches>()), "DATA RACE");
 }

@@ -31,7 +31,7 @@ TEST(ReplySlotsModelTest, randomExecutionsAcrossTheTagsWrap) {
     expect_success<many, all_quads>(random_executions(50'000));
 }
 
-// Of two lines: the late one of a caller that gave up may be there in part.
+// Replies of two lines: the late one of a caller that gave up may be there in part.
 constexpr CallShape patient_in_two_lines{
     .slots = 1, .calls = 2, .looks = 1, .bound = 0, .in_two_lines = true};
 constexpr CallShape many_in_two_lines{.slots = 2,

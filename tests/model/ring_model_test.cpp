@@ -59,7 +59,7 @@ TEST(RingModelTest, randomExecutionsInBatchesInPairsOfPages) {
     expect_success<ToDevice<Full>, long_batches, ToldPages, EitherPages>(random_executions(50'000));
 }
 
-// Of two lines, one quad of each.
+// Messages of two lines, one quad of each.
 using Long = InTwoLines<ToDevice<Hardware<first_quad>>>;
 using LongToHost = InTwoLines<ToHost<Hardware<first_quad>>>;
 

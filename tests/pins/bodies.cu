@@ -37,14 +37,14 @@ struct EchoOfManyThreads : Echo<Message> {
     static constexpr unsigned threads = 128;
 };
 
-// Of 48 bytes it looks at 4.
+// Reads 4 bytes of 48.
 struct OneField {
     CARILLON_HD std::uint32_t operator()(Words<48> const& request) const {
         return 3 * request.word[7];
     }
 };
 
-// As in the README: 16 bytes and 8.
+// The README's handler: a request of 16 bytes, a reply of 8.
 struct Reprice {
     CARILLON_HD std::uint64_t operator()(Words<16> const& request) const {
         return std::uint64_t{request.word[0]} * request.word[1];
@@ -116,7 +116,7 @@ extern "C" __global__ void own_wait(DeviceConsumer<Words<8>> ring, std::uint32_t
     *first = taken.word[1];
 }
 
-// What the test is to find fault with: a poll of which nothing keeps the loads whole.
+// The control, which the test must find at fault: a poll whose loads nothing keeps whole.
 extern "C" __global__ void control(Line const* slot, std::uint32_t* out) {
     Line line;
     do {

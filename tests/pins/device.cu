@@ -113,7 +113,7 @@ extern "C" __global__ void publish_lanes_data(ProducingLanes producer, Words con
     *done = producer.try_push(*in, OutOfLine::written);
 }
 
-// What a block does for a DeviceWriter.
+// The copy that a block makes for a DeviceWriter.
 extern "C" __global__ void pull(void* to, void const* from, std::size_t size) {
     carillon::detail::device_copy::Pull::copy(to, from, size);
 }

@@ -11,8 +11,8 @@
 
 namespace carillon::test {
 
-// What went to stderr since testing::internal::CaptureStderr(). The library's thread writes its
-// lines.
+// The text on stderr since testing::internal::CaptureStderr(). The library's thread writes its
+// lines, so this waits until they are written.
 inline std::string captured_stderr() {
     EXPECT_TRUE(detail::lines_are_written(patience));
     return testing::internal::GetCapturedStderr();

@@ -20,7 +20,7 @@ template <class Poll>
         if (poll()) return true;
         detail::cpu::pause_or_yield(0, false);
     }
-    // Who yields again and again can keep the kernel from ending a process for as long.
+    // A thread that yields again and again can keep the kernel from ending a process.
     constexpr std::chrono::milliseconds between_polls{1};
     auto const start = std::chrono::steady_clock::now();
     while (!poll()) {

@@ -8,7 +8,7 @@
 
 namespace carillon::test {
 
-// What `call` threw, which must be exactly an E; "" after a test failure.
+// The text of the exception of `call`, which must be exactly an E; "" after a test failure.
 template <class E, class Call>
 std::string thrown_text(Call&& call) {
     try {

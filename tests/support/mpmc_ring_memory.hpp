@@ -57,7 +57,7 @@ template <class T>
                                ClaimRecord(ring.record(record)));
 }
 
-// What a consumer took, with the numbers it had.
+// The messages that a consumer took, with their numbers.
 template <class T>
 struct TakenMessages {
     std::vector<T> messages;

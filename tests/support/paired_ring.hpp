@@ -37,7 +37,8 @@ class PairedRing {
         return line >= slots_.data() && line < slots_.data() + slots_.size();
     }
 
-    // Of each pair, which page; beyond them, the first. And how often a page was chosen.
+    // The page that the device chooses of each pair; of pairs beyond, the first. And how often it
+    // chose.
     static inline std::vector<unsigned> choices;
     static inline int times_chosen = 0;
 

@@ -29,7 +29,7 @@ class PipedStderr {
     PipedStderr& operator=(PipedStderr const&) = delete;
 
     void close_reader() { reader_ = FileDescriptor(); }
-    // What is there, once something is; nothing where nothing comes for so long.
+    // Waits for text and returns it; empty if none came in time.
     [[nodiscard]] std::string read(int milliseconds = 30'000) const {
         ::pollfd readable{reader_.get(), POLLIN, 0};
         if (::poll(&readable, 1, milliseconds) != 1) return {};

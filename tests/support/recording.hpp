@@ -12,7 +12,7 @@
 namespace carillon::test {
 using namespace detail;
 
-// What was asked, as "<policy>.<call> <place>".
+// The accesses, as "<policy>.<call> <place>".
 class AccessLog {
    public:
     explicit AccessLog(RingView const& view) : view_(view) {}
@@ -22,7 +22,7 @@ class AccessLog {
     }
     void add(std::string const& what) { entries_.push_back(what); }
 
-    // What was written down since the last time.
+    // Returns the accesses since the last call.
     [[nodiscard]] std::vector<std::string> take() {
         std::vector<std::string> taken;
         taken.swap(entries_);

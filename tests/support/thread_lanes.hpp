@@ -11,13 +11,13 @@
 
 namespace carillon::test {
 
-// What the lanes tell each other.
+// Values that the lanes exchange.
 class LockStep {
    public:
     static constexpr unsigned most = 3;
     explicit LockStep(unsigned count) : values_(count), barrier_(count) {}
 
-    // What every lane has told, lane by lane.
+    // Waits until every lane has given its value, and returns all values, lane by lane.
     [[nodiscard]] std::vector<std::uint64_t> tell(unsigned lane, std::uint64_t value) {
         values_[lane] = value;
         barrier_.arrive_and_wait();

@@ -59,7 +59,7 @@ TEST(TestedBlockTest, requestsInARowFindTheStateOfTheThreads) {
               (std::vector<unsigned>{1, 3, 6}));
 }
 
-// The same of the block: its threads share it.
+// The threads of the block share its state, which the next request finds.
 struct CountsTogether {
     static constexpr unsigned threads = 8;
     struct Shared {
@@ -212,7 +212,7 @@ TEST(TestedBlockTest, votesAreThoseOfTheWarp) {
     run_body(body, {.threads = 40, .seeds = 10});
 }
 
-// Of the bytes of a shared variable that nobody has written.
+// Reads a shared variable that nobody has written.
 struct Unwritten {
     static constexpr unsigned threads = 2;
     CARILLON_HD unsigned operator()(int /*request*/) const {
@@ -295,7 +295,7 @@ TEST(TestedBlockTest, gapsBetweenSharedVariablesTakeNothingFromTheBlock) {
     EXPECT_TRUE(run_block(Gaps(), 1));
 }
 
-// What a test calls itself is of block 0, as before.
+// The test's own calls are block 0's, before and after.
 TEST(TestedBlockTest, indexOfTheBlockEndsWithIt) {
     auto const body = [](unsigned number) { EXPECT_EQ(block::index(), number); };
     run_body(body, {.block = 7}, [](std::uint64_t) { EXPECT_EQ(block::index(), 0U); });

@@ -138,7 +138,7 @@ TEST(ThreadedBlocksErrorTest, kernelThatStartsBehindItIsOfOneThreadABlock) {
     EXPECT_EQ(kernel.channel().call(1, 10s), 1);
 }
 
-// Where a thread looks in vain, another has its turn.
+// A thread that looks in vain gives another its turn.
 TEST(CallsOfTheLibraryTest, threadsThatWaitForEachOtherComeOn) {
     std::uint64_t word = 0;
     auto const body = [&](unsigned) {

@@ -19,7 +19,7 @@ namespace {
 
 constexpr Severity bad = Severity::error;
 
-// As `finding` is to be: of that severity, with these words, and with a fix that has those.
+// Expects that the finding has this severity and these words, and its fix those.
 void expect(Finding const& finding, Severity severity, std::string const& found,
             std::string const& fix) {
     EXPECT_EQ(finding.severity, severity) << finding.id << ": " << finding.found;
@@ -97,7 +97,7 @@ void put(char const* const& selector, Facts& facts) { facts.selector = selector;
 
 constexpr char const* emulated_vulkan = "emulated:vulkan";
 
-// Of a GPU that was asked for, these and nothing else.
+// Facts of a GPU that was asked for, with these parts and nothing else.
 template <class... Parts>
 Facts with(Parts const&... parts) {
     Facts facts;

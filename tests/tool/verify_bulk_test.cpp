@@ -78,7 +78,7 @@ TEST(VerifyBulkTest, anAnswerInPiecesIsCountedAndNotTaken) {
     EXPECT_EQ(answers.findings.violations, 0U);
 }
 
-// Of message `number`, whose quad `index` holds the word of before beside its tag.
+// Message `number` comes with an old word beside the new tag of its quad `index`.
 void expect_torn(Sequence number, std::size_t index, OldQuad old) {
     Answers answers(old);
     answers.take_until(number);
@@ -106,7 +106,7 @@ TEST(VerifyBulkTest, everyQuadWithANewTagAndAnOldWordIsReported) {
     }
 }
 
-// Where the device stores a quad at once, its payload never comes ahead of its tag.
+// A device that stores a quad at once never stores its payload ahead of its tag.
 TEST(VerifyBulkTest, anOldTagBesideANewWordIsReportedWhereAQuadIsOneStore) {
     Packed<Message> const later = Answers::message(first + slots);
     for (OldQuad const old : {OldQuad::whole, OldQuad::new_payload}) {

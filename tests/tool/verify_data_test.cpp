@@ -11,7 +11,7 @@
 namespace carillon::tool {
 namespace {
 
-// As the emulated device's, but for one bit of the last byte of what goes one way.
+// The emulated device's copies, with one bit of the last byte wrong in one direction.
 class WrongCopies final : public DriverCopies {
    public:
     explicit WrongCopies(bool to_host_too) : to_host_too_(to_host_too) {}

@@ -24,7 +24,7 @@ class VerifyPagesTest : public testing::Test {
         }
     }
     [[nodiscard]] ChannelView host() const { return memory_.host_view().channel(0); }
-    // What the device finds in the round.
+    // The device's findings in the round.
     [[nodiscard]] Findings taken() {
         std::uint64_t const stop = 1;
         Findings findings;

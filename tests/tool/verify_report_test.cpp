@@ -83,8 +83,7 @@ TEST(VerifyReportTest, linesOfMpmcRingsAreCountedAndTheirMessagesNamed) {
               std::string::npos);
 }
 
-// Of host memory, a GPU's or the emulated device's, nothing else is expected than that it is
-// cached.
+// Host memory, a GPU's or the emulated device's, need only be cached.
 TEST(VerifyReportTest, mappingThatIsUncachedIsWarnedOf) {
     VerifyResult result;
     for (auto const& [mapping, warned] : {std::pair(MappingReport{900, 600, 600, false}, true),

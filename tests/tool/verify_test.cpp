@@ -111,7 +111,7 @@ TEST(VerifyLinesTest, aProducerThatIgnoresTheCreditIsReported) {
     }
 }
 
-// What came of two producers, in ordinary memory, with a window of eight messages.
+// The arrivals of two producers, in ordinary memory, with a window of eight messages.
 class ArrivalMemory {
    public:
     static constexpr std::uint32_t window = 8;
@@ -131,7 +131,7 @@ class VerifyMpmcTest : public testing::Test {
    protected:
     using Checker = ArrivalChecker;
 
-    // As if the message had come next to `checker`.
+    // Hands the message to `checker` as the next one that came.
     void take(Checker& checker, Sealed const& message) {
         checker.check(message, ++sequence_, findings_);
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bad input: each its own typed error with the failing call in it, and everything else goes on.
-// What the compiler refuses is in tests/compile, a bad .dbn file in tests/examples.
+// tests/compile has the input that the compiler refuses, tests/examples a bad .dbn file.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -82,7 +82,7 @@ TEST(SelectorTest, nonsenseIsAUsageErrorThatNamesWhatThereIs) {
     expect_usable(Device::open("emulated"));
 }
 
-// As std::getenv gives it.
+// std::getenv may give a null pointer.
 TEST(SelectorTest, nullPointerIsAUsageError) {
     char const* const none = nullptr;
     CARILLON_EXPECT_ERROR(Device::open(none), UsageError,
@@ -90,7 +90,8 @@ TEST(SelectorTest, nullPointerIsAUsageError) {
     EXPECT_EQ(wait_style(none), std::nullopt);
 }
 
-// As open() takes them; what is nonsense is taken for a GPU's, and refused as one.
+// names_gpu() reads a selector as open() does; open() takes nonsense for a GPU's selector, and
+// refuses it.
 TEST(SelectorTest, allButThoseOfOtherDevicesNameGpus) {
     for (char const* selector :
          {"best", "cuda", "cuda:0", "0", "current", "GPU-0", "cuda:1:host"}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many lines of the CPU's own state a call looks at. What a pause has put out of the caches a
-// call has to fetch one by one.
+// How many lines of the CPU's own state a call looks at. A call after a pause may find none of them
+// in the caches, and has to fetch them one by one.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -42,7 +42,7 @@ class SplitChannel {
         (void)::munmap(pages_, 2 * page_);
     }
 
-    // What is beyond the first lines is not there meanwhile: a look at it ends the program.
+    // Takes the state beyond the first lines away during the call: a look at it ends the program.
     template <class Call>
     auto with_its_first_lines(Call&& call) {
         (void)::mprotect(pages_ + page_, page_, PROT_NONE);

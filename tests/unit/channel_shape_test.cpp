@@ -63,7 +63,7 @@ TEST_F(ChannelMemoryShapeTest, slotsOfEverySizeThatAMessageHasAreMade) {
             EXPECT_EQ(view.requests.slot_lines, lines);
             EXPECT_EQ(view.replies.slot_lines, 32 / lines);
             EXPECT_EQ(view.requests.slot(2) - view.requests.slot(1), std::ptrdiff_t{lines});
-            // What is behind the slots begins behind the last of them.
+            // The control and status lines begin behind the last slot.
             Line const* const end = view.requests.slot(4) + lines;
             EXPECT_GE(reinterpret_cast<Line const*>(view.control), end);
             Line const* const replies_end = view.replies.slot(4) + 32 / lines;

@@ -64,7 +64,7 @@ void expect_round_trip(Message const& message) {
     EXPECT_EQ(encode(11, decoded.message), bytes);
 }
 
-// What comes of a message with a value of `T` at a place of it.
+// The bytes of a message, with `value` at one place.
 template <class T>
 Bytes with(Message const& message, std::size_t at, T value) {
     Bytes bytes = encode(1, message);

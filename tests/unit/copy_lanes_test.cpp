@@ -18,7 +18,7 @@ namespace {
 using detail::CopyReply;
 using detail::CopyRequest;
 
-// What the host would do beside it is done by the first lane between two turns.
+// The first lane does the host's part between two turns.
 class CopyLanesTest : public testing::Test {
    protected:
     [[nodiscard]] ChannelView view() {

@@ -71,7 +71,7 @@ TEST_P(CountersTest, requestIsCountedWhenItIsSentAnsweredAndTaken) {
     }
     EXPECT_EQ(channel_.wait(tickets[0], patience), 0);
     expect_counters(counters(), {.submitted = 5, .answered = 3, .taken = 1, .depth = 4});
-    // Those before it leave the ring with it.
+    // The replies before it leave the ring with it.
     EXPECT_EQ(channel_.wait(tickets[2], patience), 2);
     expect_counters(channel_.counters(), {.submitted = 5, .answered = 3, .taken = 3, .depth = 2});
 }
@@ -169,7 +169,7 @@ TEST(KernelCountersTest, kernelOfThisProcessIsCountedToo) {
     EXPECT_THROW((void)kernel.beats(2), UsageError);
 }
 
-// What two looks in a row see of words that nobody writes meanwhile.
+// The result of two looks in a row at words that nobody writes meanwhile.
 char const* twice(detail::CounterWatch& watch, CounterWords& words) {
     EXPECT_EQ(watch.look(words, counted_slots), nullptr);
     return watch.look(words, counted_slots);
@@ -228,7 +228,7 @@ TEST(CounterWatchTest, whatWasReadWhileTheClientWentOnIsNotWrong) {
     EXPECT_NE(watch.look(too_many, counted_slots), nullptr);
 }
 
-// As a client does it, as fast as it can, with the ring full and empty in turns.
+// Counts as a client does, as fast as it can, with the ring full and empty in turns.
 TEST(CounterWatchTest, whoCountsAsClientsDoIsNeverAccused) {
     detail::CounterWatch watch;
     watch.begin(1);

@@ -16,7 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Of a device that is nothing but its traits.
+// The backend of a device that has only traits.
 class TraitsBackend final : public detail::Backend {
    public:
     explicit TraitsBackend(DeviceTraits const& traits)
@@ -54,7 +54,7 @@ TEST(DeviceTraitsTest, emulatedDeviceIsThreadsOfThisProcess) {
     }
 }
 
-// What a backend does not say of itself is as on a GPU: the careful way about everything.
+// A backend that says nothing about itself has a GPU's traits, which are the careful ones.
 TEST(DeviceTraitsTest, initialValuesAreAGpus) {
     DeviceTraits const traits;
     EXPECT_TRUE(traits.cuda);

@@ -67,7 +67,7 @@ TEST_F(EmulatedMemoryTest, infoSaysThatItIsEmulated) {
     return reinterpret_cast<std::uint64_t>(memory.device_ptr());
 }
 
-// What this copy of the library holds of `size` bytes from `address` on.
+// The memory that this copy of the library holds at `size` bytes from `address` on.
 HeldMemory held_at(std::uint64_t address, std::uint64_t size) {
     HeldMemory found;
     HoldResult const result = detail::hold_memory(address, size, found);
@@ -80,7 +80,7 @@ bool is_found(std::uint64_t address, std::uint64_t size) {
     return found.size != 0;
 }
 
-// As libraries do that are given nothing but the device's address.
+// Libraries that get only the device's address look so.
 TEST_F(EmulatedMemoryTest, mappingIsFoundByTheDevicesAddressUntilTheMemoryGoes) {
     Memory memory = device_.allocate(5000);
     std::uint64_t const address = address_of(memory);

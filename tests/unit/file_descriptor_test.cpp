@@ -99,7 +99,7 @@ TEST(FileDescriptorTest, duplicateOfNothingIsASystemErrorWithItsErrno) {
     }
 }
 
-// What a program prints that was started without its standard streams would go there.
+// Otherwise the output of a program that was started without its standard streams would go there.
 TEST(FileDescriptorTest, isNoneOfTheStandardStreams) {
     EXPECT_EQ(test::in_child([] {
                   for (int const each : {0, 1, 2}) ::close(each);

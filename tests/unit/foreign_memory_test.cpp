@@ -149,7 +149,7 @@ FileDescriptor end_of_pipe(std::size_t which) {
     return FileDescriptor(ends.at(which));
 }
 
-// What an error of that type says; anything else is a failure of the test.
+// The text of an error of these types; anything else fails the test.
 template <class... Types, class Call>
 std::string text_of_any(Call&& call) {
     try {
@@ -167,7 +167,7 @@ TEST_P(ForeignMemoryTest, moreThanThereIsIsAnErrorThatLeavesNothingBehind) {
     Memory const memory = GetParam().make(device());
     Held const before = Held::now();
     for (std::size_t const announced : {10'100UL, 12'288UL, 1UL << 20, 1UL << 40, ~0UL}) {
-        // What fits into the driver's file, but not into the memory, the driver says.
+        // The driver reports a size that fits into its file, but not into the memory.
         std::string const text = text_of_any<UsageError, VulkanError, OutOfMemoryError>(
             [&] { (void)GetParam().map(memory.export_fd(), announced); });
         EXPECT_NE(text.find(": "), std::string::npos) << text;

@@ -132,7 +132,7 @@ class GuardReporterTest : public testing::Test {
         call.context = &one_context;
         return call;
     }
-    // What is reported of a call, if it is.
+    // The report of a call, if there is one.
     std::optional<GuardReport> report_of(WatchedCall const& call) {
         std::optional<GuardReport> got;
         GuardReporter reporter(kernels, [&got](GuardReport const& report) { got = report; });

@@ -277,7 +277,7 @@ TEST_F(HostCallerTest, leavesItsSlotAsItWasWhereItFindsNoSlot) {
     EXPECT_EQ(slots_.word(1), 0U);
 }
 
-// Where a far policy stores a line, and where it releases.
+// A far policy that notes its stores of lines and its releases.
 class OrderedFar : public DeviceFar {
    public:
     explicit OrderedFar(std::string* order) : order_(order) {}

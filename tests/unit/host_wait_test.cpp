@@ -76,7 +76,7 @@ TEST_P(HostWaitTest, whatComesBesideAnEndIsFound) {
     EXPECT_TRUE(wait_.until([&] { return there; }, patience, come_and_end));
 }
 
-// As when the process was stopped and continued: the time is over, and it is there.
+// A process that was stopped and continued finds this: the time is over, and the reply is there.
 TEST_P(HostWaitTest, whatComesAtTheLastMomentIsFound) {
     bool there = false;
     EXPECT_TRUE(wait_.until([&] { return there; }, 0ns, [&] { there = true; }));
@@ -149,7 +149,7 @@ std::size_t occurrences(std::string const& text, std::string const& word) {
     return count;
 }
 
-// What a wait does whose poll succeeds at the `polls`th time.
+// Records a wait whose poll succeeds at the `polls`th time.
 class RecordedWaitTest : public testing::Test {
    protected:
     using Wait = BasicHostWait<RecordingCpu<true>>;

@@ -49,8 +49,7 @@ TEST(LineTest, payloadBeyondTheMessageIsZero) {
     EXPECT_TRUE(std::all_of(all.byte.begin() + 5, all.byte.end(), [](auto b) { return b == 0; }));
 }
 
-// Catches a layout that puts a tag elsewhere than in the last 4 bytes of its quad.
-// As messages have it whose members are not of one size.
+// A message whose members have several sizes.
 struct Padded {
     char tag;
     std::uint64_t value;
@@ -128,7 +127,7 @@ struct WithBitsBehind {
     OfBits last;
 };
 
-// Of a byte that is padding in part, that part.
+// In a byte that is padding in part, that part is zero.
 TEST(LineTest, bitFieldsStayAndPaddingBesideThemIsZero) {
 #if defined(__clang__)
     GTEST_SKIP() << "clang has no constant bit_cast of bit-fields: all their bytes are kept";

@@ -17,7 +17,7 @@ namespace carillon::test {
 using namespace detail;
 namespace {
 
-// As many lanes as `most` says: what a lane has of a message follows from it.
+// Lanes whose `most` is their number, on which a lane's share of a message depends.
 template <unsigned count>
 struct Together : LockStep {
     static constexpr unsigned most = count;

@@ -161,7 +161,7 @@ TEST_P(LongRingTest, slotsMayBeLargerThanTheirMessages) {
     }
 }
 
-// The same for batches, of one line each too.
+// Batches through slots that are too large, of messages of one line too.
 template <std::size_t size>
 void expect_batch_in_large_slots(Access const& access) {
     using T = SizedBytes<size>;

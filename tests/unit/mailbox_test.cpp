@@ -73,7 +73,7 @@ TYPED_TEST(MailboxSizeTest, everyByteOfEveryValueComesThrough) {
         MailboxMemory<TypeParam> memory(4, first);
         MailboxWriter<TypeParam, HostMapped> writer(memory.view, cached_far());
         MailboxReader<TypeParam, HostCached> reader(memory.view);
-        // What lies on both sides of the value is the test's.
+        // The bytes on both sides of the value must not change.
         struct {
             unsigned char before[16];
             TypeParam value;

@@ -58,7 +58,7 @@ TEST(MembersTest, ofAPackedStructHaveTheirPlaces) {
     EXPECT_NE(members_of<PackedAskFirst>(), members_of<PackedTick>());
 }
 
-// As two programs may have them, under one name.
+// Two programs may have such types under one name.
 struct BidFirst {
     double bid;
     double ask;

@@ -26,7 +26,7 @@ Quad& nth_quad(Packed<T>& message, std::size_t i) {
     return lines_in(message)[i / quads_per_line].quads[i % quads_per_line];
 }
 
-// Of two lines, of three, and of more than are in flight at once.
+// Messages of two lines, of three, and of more than are in flight at once.
 using SizesInLines =
     testing::Types<SizedWords<56>, SizedWords<104>, SizedWords<200>, SizedWords<1024>>;
 template <class T>
@@ -106,7 +106,7 @@ TYPED_TEST(MessageLinesTest, everyWayOfStoringStoresAllLines) {
     }
 }
 
-// What happens to mapped memory, in order: 'o' a line under old tags, 'n' under new ones, 'f' a
+// Logs the accesses to mapped memory in order: 'o' a line under old tags, 'n' under new ones, 'f' a
 // fence, 'b' a read back.
 struct LoggingCpu : X86 {
     static inline std::string log;

@@ -40,8 +40,8 @@ PayloadBytes bytes_of(T const& message) {
     return {std::begin(message.byte), std::end(message.byte)};
 }
 
-// What the library makes of messages of one size. The tests look at it from outside templates: it
-// is a hundred sizes, and a compiler takes long over each check of each.
+// The library's functions for messages of one size. The tests use them from outside templates:
+// there are a hundred sizes, and each check in a template would take the compiler long.
 struct SizedMessage {
     std::size_t size;
     std::size_t quads;

@@ -188,7 +188,7 @@ TEST(MpmcRingTest, emptyBatchIsNoClaim) {
     EXPECT_EQ(ring.record(0)->begin, ProducerRecord::none);
 }
 
-// What a thread that ended in between leaves behind.
+// Claims as a thread does that ends before it writes.
 void claim_and_die(MpmcRingSlots& ring, std::size_t record, std::uint32_t count) {
     Claimer claimer(ring.view(), HostCached(), ClaimRecord(ring.record(record)));
     EXPECT_EQ(claimer.try_claim(count, count).count, count);
@@ -244,7 +244,7 @@ TEST(MpmcRingTest, nothingIsGivenUpWhileALivingProducerIsJustClaiming) {
     EXPECT_EQ(ring.view().given_up[0], 1U);
 }
 
-// Whoever wrote it, and although it was given up: the dead had written all but the record.
+// The dead producer had written all but its record, so that its number was given up.
 TEST(MpmcRingTest, lineThatIsThereIsTakenAlthoughItsNumberWasGivenUp) {
     MpmcRingSlots ring(4, 2);
     auto dead = mpmc_producer<Whole>(ring, 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of types, and what they consist of, as a file says it that is compiled with -fno-rtti -O1.
+// Names and members of types, as a file gives them that is compiled with -fno-rtti -O1.
 #pragma once
 
 #include <cstdint>
@@ -28,9 +28,9 @@ struct [[gnu::packed]] NamedOrder {
     CARILLON_MEMBERS(side, ticks)
 };
 
-// Of NamedTick, of a NamedPair of them, of an array of those, and of NamedSide.
+// The names of NamedTick, of a NamedPair of them, of an array of those, and of NamedSide.
 [[nodiscard]] std::vector<std::string> names_without_rtti();
-// Of NamedOrder.
+// The members of NamedOrder.
 [[nodiscard]] std::uint64_t members_without_rtti();
 
 }  // namespace carillon::test

@@ -26,7 +26,7 @@ extern "C" __attribute__((visibility("default"))) void* dlopen(char const* name,
 namespace carillon::test {
 namespace {
 
-// As an object with static storage finds it, which may open a device.
+// The value that an object with static storage finds, which may open a device.
 std::string const loading_at_start = [] {
     char const* const value = std::getenv("CUDA_MODULE_LOADING");
     return std::string(value == nullptr ? "" : value);

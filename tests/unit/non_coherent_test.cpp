@@ -218,7 +218,7 @@ TEST_P(NonCoherentTest, messageIsSentOrNotSentWhenItsFlushThrowsAndItsNumberIsNo
     }
 }
 
-// The same of many with one call, over the ring's end: those below next() are sent, no others.
+// A batch in one call, over the ring's end: the messages below next() are sent, no others.
 TEST_P(NonCoherentTest, batchIsSentAsFarAsItsNumbersAreSpentWhenAFlushThrows) {
     for (int failing = 0; failing < (two_step() ? 3 : 1); ++failing) {
         SCOPED_TRACE(failing);
@@ -316,7 +316,7 @@ TEST_P(NonCoherentTest, claimOfAProducerThatCouldNotFlushIsSkippedOrTakenOnce) {
     }
 }
 
-// Of memory: catches a range that no later flush covers.
+// Catches a range of memory that no later flush covers.
 TEST(UnflushedTest, whatAFlushThatFailedLeftBehindLeavesWithTheNext) {
     detail::Unflushed<int> unflushed;
     std::vector<int> flushed;

@@ -124,7 +124,7 @@ TEST_F(PlacementProfileTest, savingLeavesNothingElseBehind) {
     EXPECT_EQ(files(), 1);
 }
 
-// Whoever may write into the folder could have a file of its owner's overwritten.
+// Otherwise a user who may write into the folder could make its owner overwrite a file.
 TEST_F(PlacementProfileTest, savingFollowsNoSymbolicLink) {
     std::filesystem::create_directories(path().parent_path());
     std::filesystem::path const precious = folder_.path() / "precious";

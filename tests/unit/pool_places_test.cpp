@@ -56,7 +56,7 @@ class PoolPlacesTest : public testing::Test {
     [[nodiscard]] Line& line_of(unsigned place, Sequence number) {
         return *requests(place).slot(number);
     }
-    // What a block takes: which place's, and which number.
+    // The request that a block takes: its place and its number.
     using Taken = std::optional<std::pair<std::uint64_t, std::uint64_t>>;
     static Taken take(Block& block) {
         PoolRequest<Ask> taken;

@@ -90,7 +90,7 @@ TEST_F(ResidentsTest, memoryWaitsForTheLastKernel) {
     EXPECT_EQ(allocations_, 0);
 }
 
-// Whoever finds out that a kernel has ended has a deadline; the driver's free has none.
+// A thread that finds out that a kernel has ended has a deadline; the driver's free has none.
 TEST_F(ResidentsTest, endOfAKernelFreesNothingByItself) {
     residents_.kernel_started(1, 8);
     retire();

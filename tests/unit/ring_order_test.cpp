@@ -85,7 +85,7 @@ struct CountingCpu : X86 {
     }
 };
 
-// The same in store fences; in two steps there is one more before the tags of each part.
+// Counts store fences: two steps need one more before the tags of each part.
 TEST(RingFencesTest, batchHasOneStoreFenceAndInTwoStepsOneMoreForEachPart) {
     using Far = BasicHostMapped<CountingCpu>;
     for (PublishMode const mode : {PublishMode::one_step, PublishMode::two_step}) {

@@ -160,7 +160,8 @@ TEST(RingPagesTest, whateverIsToldEverySlotIsInTheRing) {
     }
 }
 
-// What does not choose and what is not told finds a ring in pairs in the first page of each.
+// An end that does not choose pages, or is told of none, finds each message in the first page of a
+// pair.
 TEST(RingPagesTest, endsThatKnowNothingOfPairsUseTheFirstPages) {
     PairedRing ring(8, 1);
     Producer<Whole, HostMapped, HostCached> producer(ring.view(), HostMapped(plain));

@@ -21,7 +21,7 @@ using Plain = Producer<Whole, DeviceFar, DeviceNear>;
 using Bulk = Producer<Whole, DeviceBulkFar, DeviceNear>;
 using RowConsumer = Consumer<Whole, DeviceNear, DeviceFar>;
 
-// What one row took, in its order.
+// The messages of one row, in their order.
 template <std::uint32_t longest = most>
 std::vector<Whole> take_one_row(RowConsumer& consumer, std::uint32_t count) {
     std::vector<Whole> taken;
@@ -33,7 +33,7 @@ std::vector<Whole> take_one_row(RowConsumer& consumer, std::uint32_t count) {
     EXPECT_EQ(said, taken.size());
     return taken;
 }
-// At most `count` or `most`: the same, and another row where the ring begins anew.
+// Takes at most `count` or `most` messages; where the ring begins anew, by a second row.
 std::vector<Whole> take_row(RowConsumer& consumer, std::uint32_t count) {
     count = std::min(count, most);
     std::vector<Whole> taken = take_one_row(consumer, count);
@@ -146,7 +146,7 @@ TEST(RingRowsTest, rowEndsWithTheRing) {
     EXPECT_EQ(take_one_row<16>(consumer, 16), wholes(8, 6));
 }
 
-// Those of the lap before are not taken.
+// Messages of the lap before are not taken.
 TEST(RingRowsTest, rowsGoOnAtTheFirstSlotAndThroughTheWrapOfTheTags) {
     for (std::uint32_t const capacity : {2U, 4U, 8U}) {
         RingMemory ring(capacity, just_below_the_tags_wrap);

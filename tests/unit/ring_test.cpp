@@ -220,7 +220,7 @@ TEST_P(RingProtocolTest, messageWhoseUseThrowsIsTaken) {
     EXPECT_EQ(used.size(), 12U);
 }
 
-// What is called in vain may throw too: nothing was taken by then.
+// A function that is called in vain may throw too: nothing was taken by then.
 TEST_P(RingProtocolTest, callInVainThatThrowsTakesNothing) {
     RingMemory memory(4);
     auto producer = GetParam().make_producer<Whole>(memory.view());

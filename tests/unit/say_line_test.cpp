@@ -102,7 +102,7 @@ TEST_F(SayLineTest, processThatExitsWritesItsLines) {
         ::testing::ExitedWithCode(0), "the last one");
 }
 
-// Whatever ends it then: nothing waits for a thread.
+// The line is written however the process then ends: it needs no thread.
 TEST_F(SayLineTest, lineThatStderrHasRoomForIsWrittenAtOnce) {
     EXPECT_EXIT(
         {

@@ -145,7 +145,8 @@ TEST(SharedMemoryTest, childThatIsForkedHasNoneOfIt) {
     }
 }
 
-// What is mapped, or opened, and then kept from children is in none that is forked between.
+// A fork waits until a new mapping or descriptor is kept from children, so that the child has
+// neither.
 TEST(SharedMemoryTest, forkWaitsForWhatIsKeptFromChildren) {
     if (CARILLON_THREAD_SANITIZER != 0) {
         GTEST_SKIP() << "the thread sanitizer does not follow a fork beside threads";

@@ -65,7 +65,7 @@ mode_t mode_of(Path const& path) {
     return file.st_mode & 07777;
 }
 
-// Of the file with that name, since the last time.
+// The events of the file with that name since the last call.
 std::vector<std::uint32_t> events_of(FileDescriptor const& watch, std::string const& name) {
     std::vector<std::uint32_t> events;
     alignas(::inotify_event) std::array<char, 4096> bytes{};

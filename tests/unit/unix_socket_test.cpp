@@ -44,7 +44,7 @@ bool send(UnixSocket const& from, std::string const& text, std::span<int const> 
     return from.send("send", bytes_of(text), fds);
 }
 
-// What is there must be a message.
+// Expects a message, and returns it.
 SocketMessage message_at(UnixSocket const& socket) {
     Received received = socket.receive("receive");
     if (auto* const message = std::get_if<SocketMessage>(&received)) return std::move(*message);
@@ -59,7 +59,7 @@ bool closed_at(UnixSocket const& socket) {
     return std::holds_alternative<PeerClosed>(socket.receive("receive"));
 }
 
-// As somebody sends who does not use UnixSocket.
+// Sends as a process does that does not use UnixSocket.
 ssize_t send_raw(UnixSocket const& from, std::size_t bytes, std::size_t descriptors) {
     std::vector<char> content(bytes, 'x');
     ::iovec part{content.data(), bytes};

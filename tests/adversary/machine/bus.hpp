@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kind of machine it is. What may differ from one moment to the next is drawn from the seed.
+// The properties of the machine's bus. The seed decides everything that may differ from one moment
+// to the next.
 #pragma once
 
 #include <cstdint>

@@ -70,14 +70,14 @@ class Cells {
         }
     }
 
-    // What `actor` wrote last to the cell, or read of it, was the newest.
+    // Records that `actor` wrote or read the cell's newest value.
     void see_newest(Actor actor, Cell cell) { cells_[cell].seen[actor] = now_; }
 
-    // When that was written which `actor` read last.
+    // The time of the value that `actor` read last.
     [[nodiscard]] Time seen(Actor actor, Cell cell) const { return cells_[cell].seen[actor]; }
 
-    // What `actor` reads in neighbouring cells as they were at `wanted`, or later where it has
-    // seen later values of them already. Returns the time that was read.
+    // Reads neighbouring cells as they were at `wanted`, or later if `actor` has already seen later
+    // values. Returns the time that was read.
     Time read(Actor actor, Cell first, Time wanted, std::span<std::uint64_t> words) {
         Time time = wanted;
         for (Cell cell = first; cell != first + words.size(); ++cell) {

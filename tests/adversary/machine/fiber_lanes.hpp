@@ -11,7 +11,8 @@
 
 namespace carillon::test {
 
-// What the lanes tell each other, past the machine: it orders nothing of what they load and store.
+// Values that the lanes exchange outside of the machine: the exchange orders none of their loads
+// and stores.
 class LaneVotes {
    public:
     static constexpr unsigned most = 4;
@@ -19,7 +20,7 @@ class LaneVotes {
 
     LaneVotes(Machine& machine, unsigned lanes) : machine_(machine), lanes_(lanes) {}
 
-    // What every lane has told, when all have.
+    // Waits until every lane has given its value, and returns all values.
     [[nodiscard]] Told tell(unsigned lane, std::uint64_t value) {
         telling_.at(lane) = value;
         std::uint64_t const round = round_;

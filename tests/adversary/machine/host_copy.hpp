@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the CPU has of memory that is not coherent: a copy of its own. It goes out where it is
-// flushed or by chance, and is brought up to date where it is invalidated.
+// The CPU's own copy of memory that is not coherent. A line of it leaves when it is flushed, or by
+// chance; an invalidation updates it.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ class HostCopy {
         own_.fill(false);
     }
 
-    // What only CPU threads write, of which the copy is always the newest.
+    // Stores a word that only CPU threads write: the copy of such a word is always the newest.
     void store_own(Cell cell, std::uint64_t word) {
         own_[cell / 2] = true;
         word_[cell] = word;

@@ -149,8 +149,8 @@ class AdversaryBulkGpu : public AdversaryGpu {
     static void keep_in_memory(Line* /*lines*/) {}
 
    private:
-    // As in a GPU's shared memory, which is used again: what lies between the lines' quads is of
-    // anything that was sent before.
+    // Fills the rest of a staged line with random words: a GPU's shared memory is reused, and holds
+    // remains of earlier messages there.
     void stage(std::size_t index, Line const& line, std::size_t quads) const {
         for (std::size_t i = 0; i != quads_per_line; ++i) {
             staged_.at(index).quads[i] =

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// A CPU and a device that do everything to each other that hardware may do. Both run on one
-// thread, and each may be several threads of its own; at every access chance, drawn from a seed,
-// decides who goes on, what leaves a CPU thread's write-combining buffers, what arrives, and how
-// old the memory is that a load sees.
+// A CPU and a device that do everything to each other that hardware may do. Both run on one thread,
+// and each may be several threads of its own; at every access chance, drawn from a seed, decides
+// who goes on, what leaves a CPU thread's write-combining buffers, what arrives, and how old the
+// memory is that a load sees.
 //
 //   host store -> write-combining buffers -> (host's copy) -> posted writes -> device memory
 //   device store ------------------------------------------> posted writes -> host memory
 //
 // The host's copy is there where memory is not coherent, the buffers where device memory is mapped
-// as write-combining. What CPU threads tell each other in host memory, and a device's claims in its
-// own, is there at once; a load may see it late all the same. Only the pointers into device_lines()
+// as write-combining. Words that CPU threads exchange in host memory, and a device's claims in its
+// own memory, arrive at once; a load may still see them late. Only the pointers into device_lines()
 // and host_lines() are used during a run, as addresses; before it they are the memory's first
 // contents.
 #pragma once
@@ -54,20 +54,20 @@ class Machine {
     void reset(Bus const& bus, std::uint64_t seed, bool traced = false);
     // Runs both sides to their end; returns what went wrong, or nothing.
     std::string run(Body const& host, Body const& device);
-    // The same for less than max_actors threads.
+    // Runs up to max_actors - 1 threads in this way.
     std::string run(std::vector<Thread> threads);
 
     [[nodiscard]] Line* device_lines() { return lines_.data(); }
     [[nodiscard]] Line* host_lines() { return lines_.data() + lines_per_memory; }
     [[nodiscard]] Random& random() { return random_; }
     [[nodiscard]] Trace const& trace() const { return trace_; }
-    // What has arrived in a word by now, for the test's own eyes.
+    // The newest value of a word that has arrived, for the test's own checks.
     [[nodiscard]] std::uint64_t arrived(std::uint64_t const* word) const {
         return cells_.newest(cell_at(word));
     }
 
-    // Threads stall often and for long, and what is posted takes its time: for what shows only when
-    // much happens in between.
+    // Makes threads stall often and for long, and the host's posted writes slow: some faults show
+    // only when much happens in between.
     void drag() {
         chances_.stall = 31;
         chances_.longest_stall = 2000;
@@ -85,10 +85,10 @@ class Machine {
     }
     // Lets the others go on.
     void pause(Side side) { step(side); }
-    // The running thread ends at one of its next accesses, after `accesses` more. What is in its
-    // buffers leaves: the kernel's change of threads sees to it.
+    // Ends the running thread at the next access after `accesses` more. Its buffers are written
+    // out, since the kernel's change of threads does that.
     void die_after(std::uint32_t accesses) { lives_[running_] = accesses + 1; }
-    // Nothing that the running thread loads from now on is older than this.
+    // From now on the running thread loads nothing that is older than the present.
     void catch_up() { horizon_[eyes(threads_[running_].side)] = cells_.now(); }
 
     // The words of one store go together as far as the buffers.
@@ -108,8 +108,9 @@ class Machine {
         return before;
     }
     void fence(Side side);
-    // What the running thread has loaded of a line decides, by a branch, what it loads from now on:
-    // none of that is older. Hardware loads nothing ahead of a branch; nothing documents it.
+    // A branch on the words that the running thread has loaded of a line decides what it loads from
+    // now on: no later load is older. Hardware loads nothing ahead of such a branch, but nothing
+    // documents it.
     void decide(Line const* line) {
         Actor const actor = eyes(threads_[running_].side);
         Time& horizon = horizon_[actor];

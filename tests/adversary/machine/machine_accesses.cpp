@@ -133,7 +133,7 @@ std::pair<Cell, Cell> Machine::whole_atoms(void const* where, std::size_t size) 
 }
 
 Cell Machine::cell_at(void const* address) const {
-    // As numbers: an address that is wrong may be anywhere.
+    // Subtracts numbers and not pointers: a wrong address may be anywhere.
     auto const offset =
         reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(lines_.data());
     if (offset >= sizeof(lines_) || offset % sizeof(std::uint64_t) != 0) {

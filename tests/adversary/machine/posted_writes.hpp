@@ -32,11 +32,11 @@ struct PostedWrite {
     }
 };
 
-// Of all threads of one side.
+// The posted writes of all threads of one side.
 class PostedWrites {
    public:
-    // What a fence does: nothing; what its thread posts after it arrives after what that thread
-    // posted before; or also after what others had posted and fenced by then.
+    // The effect of a fence: none; a thread's later writes arrive after its earlier ones; or also
+    // after the writes that other threads had posted and fenced by then.
     enum class Fences : std::uint8_t { order_nothing, order_own, order_all };
 
     void reset(bool in_order, Fences fences) {

@@ -44,7 +44,7 @@ struct RowTraffic : ChannelTraffic<Request, Reply> {
     static constexpr bool branches = true;
 };
 
-// The same on a GPU that has bulk copies.
+// RowTraffic on a GPU that has bulk copies.
 template <class Request, class Reply>
 struct BulkTraffic : RowTraffic<Request, Reply> {
     using Gpu = AdversaryBulkGpu;

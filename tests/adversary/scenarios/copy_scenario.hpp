@@ -96,7 +96,7 @@ class CopyScenario {
         for (unsigned i = 0; i != blocks_; ++i) end(views_[i]);
     }
 
-    // What several copies refer to is written before the first is asked for.
+    // Asks for up to `most` copies. Writes the data of all of them before it asks for the first.
     void ask(std::uint32_t most) {
         auto const first = static_cast<std::uint32_t>(queue_.sent());
         auto const last = static_cast<std::uint32_t>(std::min<std::uint64_t>(first + most, count_));

@@ -27,10 +27,10 @@ struct AskedWords {
     }
     bool operator==(AskedWords const&) const = default;
 };
-// As long as a reply of the host may be.
+// The longest reply that a host service may give.
 using AskedOfHost = AskedWords<5>;
 
-// Whoever serves a question finds it whole, and takes its time.
+// Checks that the question is whole, and pauses for a random time.
 template <class Question>
 void ponder(Machine& machine, Side side, Question const& question) {
     machine.require(question == Question::make(0, question.asker, question.index),

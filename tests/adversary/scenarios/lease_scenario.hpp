@@ -12,8 +12,8 @@
 namespace carillon::test {
 using namespace detail;
 
-// Of the channels it is enough that each has a word that the owner lays out, and one that the block
-// answers into. Lease k, from 1 on, has k in the first and gets k in the second.
+// Each channel needs only two words: one that the owner lays out, and one that the block answers
+// into. Lease k, from 1 on, has k in the first and gets k in the second.
 class LeaseScenario {
    public:
     explicit LeaseScenario(Policies const& policies)
@@ -30,7 +30,7 @@ class LeaseScenario {
    private:
     static constexpr std::uint32_t places = 2;
 
-    // Of the memory for a client.
+    // The two words of a client's memory.
     [[nodiscard]] std::uint64_t* laid_out(std::uint32_t place) const {
         return &machine_.device_lines()[2 + place].quads[0].low;
     }
@@ -62,7 +62,7 @@ class LeaseScenario {
         machine_.exchange(Side::host, answered(place), [](std::uint64_t) { return 0; });
     }
 
-    // What is found is an answer of lease `k`, or none.
+    // Requires that every answer found is lease `k`'s, or none.
     void look(std::uint32_t place, std::uint64_t k) {
         for (std::uint32_t i = machine_.random().below(30); i != 0; --i) {
             std::uint64_t const found = policies_.host_near().load_word(answered(place));

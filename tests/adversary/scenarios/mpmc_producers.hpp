@@ -57,7 +57,8 @@ class MortalProducers {
     }
 
    private:
-    // As ProducerRegistry::recover does, which takes a lock: here, one thread at a time.
+    // Recovers as ProducerRegistry::recover does. A flag stands for its lock: one thread recovers
+    // at a time.
     void recover() {
         MpmcRun& state = scenario_.state();
         machine_.pause(Side::host);

@@ -67,7 +67,7 @@ struct MpmcWords {
 };
 using MpmcMessage = MpmcWords<6>;
 
-// What the threads of a run know of each other, past the machine.
+// Facts about a run that its threads share outside of the machine.
 struct MpmcRun {
     struct Taken {
         Sequence sequence;
@@ -178,7 +178,7 @@ class MpmcScenario {
                 }
             }
             end.poll([&](Message const& message, Sequence sequence) {
-                // Of a row only the last load is an acquire: the others are found by a branch.
+                // Only the last load of a row is an acquire: a branch orders the others.
                 if constexpr (KeepAccess<ConsumerNear>) machine_.decide(view_.slot(sequence));
                 check_data(message);
                 run_.taken.push_back({sequence, message.producer, message.index});

@@ -114,7 +114,7 @@ class RingScenario {
         return 1;
     }
 
-    // As many as there is room for; one at least.
+    // Sends as many messages as there is room for, at least one.
     std::uint64_t push_batch(std::uint64_t i) {
         std::array<Message, 6> batch{};
         std::uint64_t const most = std::min<std::uint64_t>(

@@ -16,7 +16,7 @@
 namespace carillon::test {
 using namespace detail;
 
-// What a client counts is its own and no memory of the machine's.
+// A client's counters are its own memory, and not the machine's.
 struct NearWithCounters : Policies::HostNear {
     explicit NearWithCounters(Policies::HostNear const& near) : Policies::HostNear(near) {}
 
@@ -182,7 +182,7 @@ class SharedPoolScenario {
             if (take(channel, *chosen, client)) outstanding.erase(chosen);
         }
         if (hasty_) return;
-        // As in a drain: no reply is behind one that is not there.
+        // Waits until no reply is missing, as a drain does.
         while (!channel.all_answered()) machine_.pause(Side::host);
         for (std::uint64_t i = 0; i != questions; ++i) {
             machine_.require(served_[client][i] == 1, "request {} of {} was served {} times", i,

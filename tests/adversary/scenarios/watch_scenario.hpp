@@ -166,7 +166,7 @@ class WatchScenario {
         if (room && machine_.random().one_in(4)) await_served(channel);
     }
 
-    // What was submitted arrives without any further store by the host.
+    // Waits until all submitted requests have arrived, without any further store by the host.
     void await_served(std::uint32_t channel) {
         while (handler_.served(channel) != hosts_[channel].submitted) machine_.pause(Side::host);
     }

@@ -155,7 +155,7 @@ TEST_P(BlockEndsTest, refusalNamesTheCure) {
                           "[](unsigned block) { return Handler{...}; }");
 }
 
-// Those that many read, or send through, are for all blocks.
+// An end that many may read, or send through, may serve all blocks.
 TEST_P(BlockEndsTest, endsThatManyMayUseAreForAllBlocks) {
     Mailbox<EndAsk, Direction::to_device> const gains(device(), {});
     Flag<std::uint32_t, Direction::to_device> const stop(device());
@@ -282,7 +282,7 @@ TEST_P(BlockEndsTest, oneEndInTwoOfTheHandlersIsRefused) {
         UsageError, "blocks 0 and 1 have the end that Mailbox::device_handle gave at");
 }
 
-// What the function throws reaches the caller, and nothing runs.
+// An exception of the function reaches the caller, and no kernel runs.
 TEST_P(BlockEndsTest, errorOfTheFunctionIsThrown) {
     EndStatus const status(device(), {});
     CARILLON_EXPECT_ERROR(

@@ -13,7 +13,7 @@ struct Total {
     std::uint32_t calls;
 };
 
-// What it begins with is what a handler's member would.
+// The shared state begins with the initial values of its members, as a handler does.
 struct Totals {
     std::uint32_t total = 100;
     std::uint32_t calls = 0;

@@ -125,7 +125,7 @@ TEST_P(CommandKernelTest, commandThatTheKernelDoesNotKnowIsAUsageError) {
     request.kind = Unknown::opcode;
     auto const reply = desk.call(request, patience);
     EXPECT_EQ(reply.kind, static_cast<std::uint32_t>(ReplyStatus::unknown_command));
-    // As a host whose table has more commands than the kernel's sees it.
+    // A host whose table has more commands than the kernel's gets this error.
     auto const ticket = CommandTicket<Ask>(desk.submit(request, patience));
     CARILLON_EXPECT_ERROR(desk.wait(ticket, patience), UsageError,
                           "the kernel knows no command with the opcode of carillon::test::Ask");
@@ -172,7 +172,7 @@ void express_overtakes(Device const& device) {
     for (std::uint64_t i = 0; i < 6; ++i) {
         EXPECT_EQ(normal.wait(behind[i], patience).served, 3 + i);
     }
-    // The same channels through several laps.
+    // Uses both channels through several laps.
     for (std::uint64_t i = 4; i < 50; ++i) {
         EXPECT_EQ(express.call({i, 0}, patience).served, 2 * i + 1);
         EXPECT_EQ(normal.call({i, 0}, patience).served, 2 * i + 2);

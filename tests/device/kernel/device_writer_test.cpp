@@ -14,7 +14,7 @@
 
 namespace carillon::test {
 
-// Where bytes are that came by a writer: counts those that are not what the host holds.
+// Bytes that a writer has copied, and the host's bytes to compare them with.
 struct Written {
     unsigned char const* at;
     unsigned char const* expected;  // host memory

@@ -38,7 +38,7 @@ using PostingService = HostService<HostQuestion, void>;
 
 inline constexpr std::uint64_t long_timeout_ns = 20'000'000'000;
 
-// What became of one thread's calls, in host memory.
+// The results of one thread's calls, in host memory.
 struct alignas(64) CallTally {
     std::uint64_t results[4];  // by HostCallResult
     std::uint64_t wrong;       // answered otherwise than by what the question asked for
@@ -110,7 +110,7 @@ namespace {
 
 constexpr std::uint64_t soon_ns = 2'000'000;
 
-// What a service's function waits at; it may outlive its test.
+// A gate that a service's function waits at; it may outlive its test.
 struct FunctionGate {
     std::atomic<bool> open = false;
     std::atomic<std::uint64_t> entered = 0;
@@ -314,7 +314,6 @@ TEST_P(HostServiceTest, functionThatThrowsFailsItsCallAndTheServiceGoesOn) {
     CARILLON_EXPECT_ERROR(service.rethrow_failure(), std::domain_error, "seven");
 }
 
-// Who gets the word of a failure finds it counted, however soon it looks.
 TEST_P(HostServiceTest, failureIsCountedBeforeItsCallEnds) {
     NumberService const service(
         device(), [](std::uint64_t) -> std::uint64_t { throw std::domain_error("always"); },
@@ -364,8 +363,8 @@ TEST_P(HostServiceTest, destructorLeavesAFunctionBehindThatDoesNotReturn) {
     EXPECT_TRUE(eventually([&] { return gate->left == 1; }));
 }
 
-// Whoever polls on a core of its own is not to share it with the library's threads.
-// In a process of its own: 7 if nothing was said of a service whose function ends the process.
+// Runs in a process of its own, which ends with 7 if the library said nothing of a service whose
+// function ends the process.
 [[noreturn]] void exit_within_a_function(Device const& device) {
     testing::internal::CaptureStderr();
     (void)std::atexit([] { std::_Exit(captured_stderr().empty() ? 7 : 2); });

@@ -28,7 +28,7 @@ struct IdleCounter {
         if (block::thread_rank() == 0) DeviceFar().store_word(idles, ++count);
     }
 };
-// Of lanes that serve apart: each has a count of its own, and they do not meet.
+// A handler whose lanes serve apart: each lane has a count of its own, and the lanes do not meet.
 struct IdleLane {
     std::uint64_t* idles;
     std::uint64_t count = 0;

@@ -15,7 +15,7 @@
 
 namespace carillon::test {
 
-// What came before changes what comes: a request that is lost, doubled or out of its turn shows.
+// Each reply depends on all requests so far: a request that is lost, doubled or out of order shows.
 template <std::size_t size>
 struct Chained {
     std::uint64_t chain = 0;
@@ -137,7 +137,7 @@ TEST_P(RowsUnderWayTest, drainInTheMiddleOfARowAnswersAllOfIt) {
     }
 }
 
-// What was answered before the end is there, in its order and without a hole.
+// Replies from before the end are there, in order and without a gap.
 TEST_P(RowsUnderWayTest, stopInTheMiddleOfARowLeavesWhatWasAnswered) {
     for (std::uint64_t held = 1; held <= 16; held += 3) {
         Gate gate(device());

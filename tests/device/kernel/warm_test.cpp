@@ -12,7 +12,7 @@
 namespace carillon::test {
 namespace {
 
-// What is in a channel's memory, on either side.
+// The content of a channel's memory on both sides.
 std::vector<std::byte> contents(ChannelMemory const& memory) {
     std::vector<std::byte> bytes(memory.device_memory().size() + memory.host_memory().size());
     std::size_t const first = memory.device_memory().size();

@@ -122,7 +122,7 @@ TEST_P(WatchTest, stopIsSeenBetweenRequestsThatTakeLong) {
     EXPECT_LT(count(), 2 * each - 2);
 }
 
-// What a channel has in flight while the block is held up, and in which turns it was served.
+// Fills channels while the block is held up, and finds the turns in which it served their requests.
 class TurnsTest : public KernelTest {
    protected:
     static constexpr std::uint32_t capacity = 16;

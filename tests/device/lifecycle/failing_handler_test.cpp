@@ -52,7 +52,7 @@ TEST_P(FailingHandlerTest, exceptionReachesTheCallerAndTheDeviceGoesOn) {
     EXPECT_EQ(next.channel().call(9, patience), 9);
 }
 
-// As on a GPU, where a fault ends all of the kernel.
+// A fault of one block ends the whole kernel, as it does on a GPU.
 TEST_P(FailingHandlerTest, exceptionOfOneBlockFailsTheWholeKernel) {
     PersistentKernel<RefusesSeven> kernel(device(), {.blocks = 2});
     EXPECT_EQ(kernel.channel(1).call(1, patience), 1);

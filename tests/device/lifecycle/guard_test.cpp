@@ -135,7 +135,8 @@ TEST_P(GuardTest, copiesAndLaunchesOnAnOwnStreamAreNotReported) {
     for (GuardReport const& report : reports()) ADD_FAILURE() << report.call << report.kernel;
 }
 
-// What the library frees and loads itself while a kernel lives, or at the end of the last.
+// The library itself frees memory and loads code while a kernel lives, and at the end of the last
+// one.
 TEST_P(GuardTest, libraryItselfIsNotReported) {
     std::vector<std::byte> bytes(1U << 20);
     auto const kernel = start();
@@ -151,7 +152,8 @@ TEST_P(GuardTest, libraryItselfIsNotReported) {
 }
 
 #if CUDART_VERSION >= 13000
-// As NVRTC's users have it: a module of its own, whose kernels are loaded when they are launched.
+// A user of NVRTC has this case: a module of its own, whose kernels are loaded when they are
+// launched.
 TEST_P(GuardTest, firstLaunchOfAKernelIsReportedUnderLazyLoading) {
     if (device().info().module_loading != "lazy") {
         GTEST_SKIP() << "modules are loaded eagerly here (CUDA_MODULE_LOADING=LAZY is not set)";

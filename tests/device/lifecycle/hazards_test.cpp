@@ -42,8 +42,8 @@ KernelOptions const mortal{.lifetime = 20s};
 // Destroyed when drivers have ended already: it was there before they were loaded.
 std::unique_ptr<PersistentKernel<Sevenfold>> in_static_storage;
 
-// Runs in a process of its own, and leaves it with the kernel in full swing. Whoever waits for the
-// kernel waits for longer than a test may take.
+// Runs in a process of its own, and exits while the kernel runs. A process that waited for the
+// kernel would wait longer than a test may take.
 [[noreturn]] void exit_beside_a_kernel(Device const& device, bool destroyed) {
     KernelOptions options = mortal;
     options.lifetime = 5min;
@@ -51,7 +51,7 @@ std::unique_ptr<PersistentKernel<Sevenfold>> in_static_storage;
     in_static_storage = std::make_unique<PersistentKernel<Sevenfold>>(device, anywhere, options);
     bool const right = in_static_storage->channel().call(6, patience) == 42;
     if (!destroyed) {
-        // Where the leak checker finds it.
+        // Keeps the kernel reachable for the leak checker.
         [[maybe_unused]] static PersistentKernel<Sevenfold>* volatile kept = nullptr;
         kept = in_static_storage.release();
     }
@@ -140,7 +140,7 @@ TEST_P(HazardTest, driverMayBeLoadedAfterTheFirstKernel) {
     EXPECT_EXIT(exit_beside_two(), testing::ExitedWithCode(7), "");
 }
 
-// Of a driver nothing is left by then.
+// Runs when every driver has ended.
 void make_a_kernel_late() {
     testing::internal::CaptureStderr();
     {
@@ -227,7 +227,7 @@ class OwnWork {
 
     [[nodiscard]] cudaStream_t stream() const { return stream_; }
     [[nodiscard]] int* word() const { return word_; }
-    // What is in the word, by a copy on the stream; -1 if that did not finish.
+    // The word, read by a copy on the stream; -1 if the copy did not finish.
     [[nodiscard]] int read() const {
         bool const copied = cudaMemcpyAsync(seen_, word_, sizeof(int), cudaMemcpyDeviceToHost,
                                             stream_) == cudaSuccess;
@@ -360,7 +360,8 @@ TEST_P(GpuHazardTest, freeOfTheProgramsOwnMemoryComesBack) {
     EXPECT_TRUE(eventually([&] { return !kernel.running(); }));
 }
 
-// As code that is compiled at run time is: CUDA may wait for every kernel here too.
+// Loads a module as a program does that compiles code at run time: CUDA may wait for every kernel
+// here too.
 TEST_P(GpuHazardTest, moduleThatIsLoadedMeanwhileIsThereInTheEnd) {
     void* const driver = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     ASSERT_NE(driver, nullptr);

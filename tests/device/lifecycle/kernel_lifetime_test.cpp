@@ -77,8 +77,7 @@ TEST_P(KernelLifetimeTest, destructorStopsAKernelWithRequestsOutstanding) {
     expect_answer(kernel, 2);
 }
 
-// Catches what an end leaves behind: a block that still counts, memory, a stop word that is set.
-// What a destructor says on stderr of a kernel that is busy for a while, unless it has ended.
+// Returns what a kernel's destructor prints on stderr while the kernel stays busy for `busy`.
 std::string said_at_the_end(Device const& device, std::chrono::nanoseconds stop_timeout,
                             std::chrono::nanoseconds busy) {
     Gate gate(device);

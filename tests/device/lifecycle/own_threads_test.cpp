@@ -86,7 +86,7 @@ TEST_P(OwnThreadsTest, whatStartsThemKeepsItsOwnSignals) {
     }
 }
 
-// Of the calling thread's stack.
+// The size of the calling thread's stack.
 std::size_t stack_bytes() {
     ::pthread_attr_t attributes;
     std::size_t size = 0;
@@ -96,7 +96,7 @@ std::size_t stack_bytes() {
     return size;
 }
 
-// What RLIMIT_STACK says is the size of every other thread's.
+// RLIMIT_STACK sets the size of the stacks of all other threads.
 TEST_P(OwnThreadsTest, haveRoomHoweverSmallStacksAre) {
     ::pthread_attr_t before;
     ASSERT_EQ(::pthread_getattr_default_np(&before), 0);

@@ -91,7 +91,7 @@ TEST_P(TwoDevicesTest, oneGoesOnWhenTheOtherStops) {
         EXPECT_THROW((void)two.channel().call(1, patience), StoppedError);
     }
     call_many(one, 1, 3);
-    // What the second device frees and allocates does not wait for the first one's kernel.
+    // The second device's frees and allocations do not wait for the first device's kernel.
     { Memory const memory = second().allocate(std::size_t{1} << 16); }
     NumberedKernel again(second(), {}, Numbered{3});
     call_many(again, 3, 3);

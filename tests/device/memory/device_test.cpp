@@ -22,7 +22,7 @@ TEST_P(OpenTest, onlyAGpuIsNotEmulated) {
     EXPECT_EQ(device().info().name.find("emulated") != std::string::npos, !on_gpu());
 }
 
-// Those of the emulated devices are in unit/device_traits_test.cpp.
+// unit/device_traits_test.cpp tests the traits of emulated devices.
 TEST_P(OpenTest, traitsOfAGpuAreAGpus) {
     DeviceTraits const& traits = device().traits();
     EXPECT_EQ(traits.cuda, on_gpu());

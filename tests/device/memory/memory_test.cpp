@@ -180,7 +180,7 @@ TEST_P(MemoryTest, exportedDescriptorLeadsToTheSameBytes) {
     auto const size = static_cast<std::size_t>(file.st_size);
     void* const other = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, fd.get(), 0);
     ASSERT_NE(other, MAP_FAILED);
-    // Where in an opaque descriptor's file the memory begins is the driver's affair.
+    // The driver decides where the memory begins in the file of an opaque descriptor.
     EXPECT_NE(::memmem(other, size, text.data(), text.size()), nullptr);
     ::munmap(other, size);
 }

@@ -38,7 +38,7 @@ constexpr std::size_t shared_size = 10'000;
 class SharedHostMemoryTest : public KernelTest {};
 CARILLON_ON_EVERY_DEVICE(SharedHostMemoryTest);
 
-// What a descriptor leads to, in a mapping of its own.
+// A second mapping of the memory that a descriptor leads to.
 class OtherMapping {
    public:
     explicit OtherMapping(FileDescriptor const& file)

@@ -29,7 +29,7 @@ using TableOut = Mailbox<Table, Direction::to_host>;
 // The value after which a body ends; those before it are numbered from 1 on.
 inline constexpr std::uint64_t final_number = std::uint64_t{1} << 40;
 
-// What a reader has seen, in host memory; one for each block.
+// A reader's findings, in host memory; one for each block.
 struct alignas(64) Seen {
     std::uint64_t mixed;      // values that were not whole
     std::uint64_t backwards;  // values that were not newer than the one before
@@ -76,7 +76,7 @@ struct GainsBody {
     }
 };
 
-// What the threads of a block share.
+// State that the threads of a block share.
 struct SharedTable {
     Table table;
 };

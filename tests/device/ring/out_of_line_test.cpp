@@ -157,7 +157,7 @@ TEST_P(OutOfLineTest, dataOfCallsOfTheHostAndOfServicesAreCompleteToo) {
     EXPECT_EQ(wrong, 0U);
 }
 
-// The same for the other ways to call a kernel.
+// A call through a pool and a call by a command may name data, too.
 TEST_P(OutOfLineTest, everyWayToCallAKernelMayNameData) {
     Memory const there = device().allocate(block_words * 8);
     auto* const words = static_cast<std::uint64_t*>(there.host_ptr());

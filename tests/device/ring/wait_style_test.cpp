@@ -89,8 +89,8 @@ class CrowdedTest : public testing::TestWithParam<WaitStyle> {
 };
 INSTANTIATE_TEST_SUITE_P(By, CrowdedTest, testing::ValuesIn(all_wait_styles), wait_style_name);
 
-// Eight blocks and eight callers on one processor. Catches a wait that keeps the processor from
-// whom it waits for. Those that spin are interrupted by the system alone, so they call less.
+// Eight blocks and eight callers on one processor. Catches a wait that keeps the processor from the
+// thread that it waits for. Only the system interrupts threads that spin, so they call less.
 TEST_P(CrowdedTest, morePollersThanProcessorsGetOn) {
     constexpr unsigned blocks = 8;
     long const calls = GetParam() == WaitStyle::spin ? 2 : 40;

@@ -45,8 +45,8 @@ std::set<void*> registered;  // where ranges begin
 std::atomic<unsigned> running_blocks{0};
 thread_local unsigned contexts = 0;
 thread_local CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
-// What the kernel that is launched next runs; its address is the kernel's handle. That of a launch
-// that waits is kept: it may come back later than whoever began it waits.
+// The body of the kernel that is launched next; its address is the kernel's handle. The body of a
+// launch that waits is kept: that launch may return after its caller has stopped waiting.
 std::deque<RunBlock> waiting;
 std::atomic<RunBlock const*> to_launch = nullptr;
 std::atomic<std::size_t> stack_limit{1024};
@@ -77,10 +77,10 @@ CUresult failure_of(char const* call) {
     return fails_for_want_of_memory() ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_UNKNOWN;
 }
 
-// What the function that it stands in does only if it is not to fail.
+// Returns an error if the call is to fail; stands before the call's effect.
 #define CARILLON_FAIL_IF_DUE(call) \
     if (CUresult const failure = failure_of(#call); failure != CUDA_SUCCESS) return failure
-// What ends or frees something may return an error of earlier work, and has done it all the same.
+// A call that ends or frees something takes effect even if it returns an error of earlier work.
 #define CARILLON_DO_BUT_FAIL_IF_DUE(call) return failure_of(#call)
 
 CUdeviceptr map_memory(int fd, std::size_t size) {

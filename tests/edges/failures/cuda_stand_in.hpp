@@ -8,9 +8,9 @@ namespace carillon::test {
 // From now on this process has a CUDA driver with one GPU.
 void load_cuda_stand_in();
 
-// How many bytes of stack each kernel that is launched uses from now on, how many the others of its
-// module use, and how many the threads have. As with CUDA, a launch that needs more waits until no
-// kernel runs.
+// Set the bytes of stack that each kernel launched from now on uses, that the other kernels of its
+// module use, and that the threads have. A launch that needs more waits until no kernel runs, as it
+// does with CUDA.
 void set_kernel_stack(int bytes);
 void set_module_stack(int bytes);
 void set_stand_in_stack_limit(std::size_t bytes);

@@ -135,7 +135,7 @@ INSTANTIATE_TEST_SUITE_P(Vulkan, DriverFailureTest,
                          name_of);
 
 #if CARILLON_HAVE_CUDA_H
-// Where one way to mapped memory fails the next is taken, and each says why.
+// If one way to mapped memory fails, the library takes the next, and each says why it failed.
 void mapped_memory() { life_of_a_kernel(Device::open("cuda:0", {.memory = DeviceMemory::mapped})); }
 void mapped_services() { with_services(Device::open("cuda:0", {.memory = DeviceMemory::mapped})); }
 void host_memory() { life_of_a_kernel(Device::open("cuda:0:host")); }
@@ -183,7 +183,7 @@ void shared_memory() {
     require(kernel.channel().call(14, patient) == 42, "a wrong reply");
     kernel.stop(patient);
 }
-// What the program has got of CUDA itself: it is mapped, and not freed.
+// Memory that the program has got from CUDA itself: the library maps it, and does not free it.
 void memory_of_the_program() {
     constexpr std::size_t page = 65536;
     constexpr std::size_t size = 3 * page;

@@ -257,7 +257,7 @@ void put_and_get(Store const& store) {
     store.remove(sealed.id());
 }
 
-// Whatever has failed it has nothing left of it, and room for as much as before.
+// Requires that a failed call has left nothing in the store, which has as much room as before.
 void require_empty(Store const& store) {
     for (BufferInfo const& each : store.list()) store.remove(each.id);
     MutableBuffer const first = store.create("a buffer whose name is no short string", 1);
@@ -295,7 +295,8 @@ void store_and_client() {
         Store const client(path, {.timeout = 2s});
         SealedBuffers waits = client.sealed_buffers();
         put_and_get(client);
-        // What was removed before it could be told of is counted with the next one that comes.
+        // A buffer that was removed before the waiter heard of it is counted with the next one that
+        // comes.
         Buffer const stays = client.create("one more whose name is no short string", 1).seal();
         require(waits.next(2s).has_value() || waits.missed() != 0, "no sealed buffer has come");
     } catch (...) {
@@ -317,7 +318,7 @@ std::vector<FaultKind> const all{FaultKind::thread, FaultKind::system, FaultKind
 // The JSON library allocates in its destructors, which ends the process where it cannot.
 std::vector<FaultKind> const but_allocations{FaultKind::thread, FaultKind::system};
 
-// What fails in the owner is told to the client in the owner's words.
+// A failure in the owner reaches the client in the owner's words: system calls are left out.
 std::vector<FaultKind> const but_system_calls{FaultKind::thread, FaultKind::allocation};
 
 INSTANTIATE_TEST_SUITE_P(

@@ -152,7 +152,7 @@ extern "C" {
 
 void* __real_dlsym(void* library, char const* name);
 
-// Of a sanitizer, whose runtime clang links into the program.
+// The sanitizer's wrapper, if clang links a sanitizer's runtime into the program.
 [[gnu::weak]] int __interceptor_pthread_create(pthread_t* thread, pthread_attr_t const* attributes,
                                                void* (*run)(void*), void* argument);
 

@@ -14,8 +14,8 @@ enum class FaultKind : std::uint8_t { allocation, thread, system, vulkan, cuda }
 inline constexpr std::array<std::string_view, 5> fault_kinds{"allocation", "thread", "system",
                                                              "vulkan", "cuda"};
 
-// What fails: the `nth` call of the kind from now on, and whether a stand-in fails it for want of
-// memory or in another way.
+// The `nth` call of the kind from now on fails. A stand-in fails it for want of memory, or in
+// another way.
 struct Fault {
     FaultKind kind;
     unsigned nth;
@@ -31,7 +31,7 @@ char const* disarm() noexcept;
 // How a stand-in's call fails that is due.
 [[nodiscard]] bool fails_for_want_of_memory() noexcept;
 
-// What a stand-in does itself is not the library's doing, and does not fail.
+// Marks the calls that a stand-in makes itself: they are not the library's, and do not fail.
 class InStandIn {
    public:
     InStandIn() noexcept;
@@ -43,7 +43,7 @@ class InStandIn {
 // Pieces from operator new that have not been deleted.
 [[nodiscard]] long live_allocations() noexcept;
 
-// What a stand-in counts that this thread holds of it.
+// A function that counts the resources that this thread holds of a stand-in.
 using HeldElsewhere = long (*)();
 void also_held(HeldElsewhere held) noexcept;
 [[nodiscard]] long held_by_stand_ins() noexcept;

@@ -33,8 +33,8 @@ constexpr bool sanitized = true;
 #else
 constexpr bool sanitized = CARILLON_THREAD_SANITIZER != 0;
 #endif
-// What has failed leaves few threads to race with one another: under their sanitizer every so
-// many-th call fails. The other builds have each.
+// After a failure few threads are left to race with one another: under the thread sanitizer only
+// every `sparser`th call fails. The other builds make each call fail.
 constexpr unsigned sparser = CARILLON_THREAD_SANITIZER != 0 ? 5 : 1;
 
 // How a run has ended. Its owner is another process: no pointers.
@@ -58,7 +58,7 @@ long entries(char const* folder) {
     return count - 2;  // "." and ".."
 }
 
-// What a process holds of the system's.
+// Resources that a process holds.
 struct Held {
     long descriptors = 0;
     long mappings = 0;  // of shared memory that the library or a stand-in has made
@@ -205,7 +205,8 @@ std::string cpu_name() {
     return "";
 }
 
-// Of all tests of this process; written when it ends, if CARILLON_EDGES_JSON says where.
+// Counts over all tests of this process. They are written at its end to the file that
+// CARILLON_EDGES_JSON names, if any.
 class Tally : public testing::Environment {
    public:
     unsigned injected = 0;

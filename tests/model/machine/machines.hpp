@@ -30,7 +30,7 @@ class WholeQuads {
     void store(Quad* to, Quad const& quad, rl::memory_order order) const {
         if (memory_->has(to)) memory_->at(to).store(quad, order, RL_INFO);
     }
-    // What the last store to the quad left there.
+    // The content that the last store left in the quad.
     [[nodiscard]] Quad latest(Quad const* quad) const {
         return memory_->has(quad) ? memory_->at(quad).debug_value() : Quad{};
     }
@@ -85,7 +85,7 @@ class QuadsOfWords {
     ModelMemory* memory_;
 };
 
-// An x86 CPU. What it stores far is relaxed: write-combining memory keeps no order between stores.
+// An x86 CPU. Its far stores are relaxed: write-combining memory keeps no order between stores.
 template <class Access>
 class RelacyCpu {
    public:

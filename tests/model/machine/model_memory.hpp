@@ -61,7 +61,7 @@ class ModelMemory {
         for (std::size_t i = 0; i < words; ++i) create(addresses_.words[i]);
     }
 
-    // The same for one word.
+    // Makes the atomic of one word.
     void begin(Word& word) { create(word); }
 
     [[nodiscard]] bool has(Quad const* quad) const {

@@ -20,19 +20,19 @@ struct Search {
 // one before.
 inline constexpr Search every_execution{rl::sched_full};
 
-// The same with at most so many switches away from a thread that could have gone on.
+// Executions with at most so many switches away from a thread that could have gone on.
 [[nodiscard]] constexpr Search switching_at_most(unsigned switches) {
     return {rl::sched_bound, 0, switches};
 }
 
-// Loads may return any of the last three values. The same executions in every run.
+// Loads may return any of the last three values. Every run has the same executions.
 // CARILLON_MODEL_ITERATIONS makes for longer runs.
 [[nodiscard]] inline Search random_executions(rl::iteration_t count) {
     char const* const asked = std::getenv("CARILLON_MODEL_ITERATIONS");
     return {rl::sched_random, asked == nullptr ? count : std::stoull(asked)};
 }
 
-// What Relacy found: "SUCCESS", "DATA RACE" and so on.
+// Relacy's result: "SUCCESS", "DATA RACE" and so on.
 template <class Model>
 std::string outcome(Search const& search, std::ostream& report) {
     std::ostream silent(nullptr);

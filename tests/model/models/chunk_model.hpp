@@ -130,7 +130,7 @@ class ChunkModel : public rl::test_suite<ChunkModel<M, traffic>, 2> {
     }
 
     ModelMemory memory_{M::quad_is, M::quads};
-    // What the data's addresses are does not matter: they are only flushed.
+    // The data's addresses do not matter: they are only flushed.
     ChunkRingView view_{{memory_.lines(), memory_.words(), slots, traffic.first},
                         reinterpret_cast<std::byte*>(memory_.lines()),
                         0};

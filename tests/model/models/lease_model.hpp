@@ -107,7 +107,7 @@ class OwnSetModel : public rl::test_suite<OwnSetModel<M>, 2> {
         }
     }
 
-    // As an end of the device's looks (leased_ends.hpp).
+    // Looks as an end of the device does (leased_ends.hpp).
     void take() {
         LeaseReader const lease(table(), 0, M::template make<typename M::DeviceNear>(memory_),
                                 M::template make<typename M::DeviceFar>(memory_));

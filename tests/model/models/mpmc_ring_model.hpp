@@ -58,7 +58,7 @@ class SharingCpu : public RelacyCpu<WholeQuads> {
     ModelMemory* memory_;
 };
 
-// The same on memory of the device.
+// A CPU on the device's memory that dies after so many accesses.
 class MortalCpu : public RelacyCpu<WholeQuads> {
    public:
     using RelacyCpu::RelacyCpu;
@@ -185,7 +185,7 @@ class MpmcRingModel : public rl::test_suite<MpmcRingModel<shape, NearCpu, Far>, 
             ended_(RL_INFO).store(well, rl::mo_release);
         } catch (ThreadDied const&) {
             ++deaths;
-            // What it had in its buffers has left, and the kernel tells of its death.
+            // Its buffers have been written out, and the kernel tells of its death.
             ended_(RL_INFO).store(dead, rl::mo_release);
             died_ = true;
         }

@@ -118,7 +118,7 @@ class MpmcTrafficModel : public rl::test_suite<MpmcTrafficModel<Way, traffic>, 3
 
    private:
     using Side = Tries<traffic.polls>;
-    // Of message i of a producer, from 1 on.
+    // The number of message i of a producer; i counts from 1.
     static constexpr std::uint32_t number_of(std::size_t producer, std::uint32_t i) {
         return static_cast<std::uint32_t>(producer) * traffic.messages[0] + i + 1;
     }

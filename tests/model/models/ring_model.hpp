@@ -17,7 +17,7 @@
 namespace carillon::test {
 using namespace detail;
 
-// The same number in all words, so that a word of another message shows, and all quads are equal.
+// All words have one number, so that a word of another message shows, and all quads are equal.
 template <std::size_t words>
 struct MessageOf {
     std::uint32_t word[words];
@@ -31,7 +31,7 @@ struct MessageOf {
 };
 using Message = MessageOf<12>;
 
-// The same, of messages in two lines, of whose second they fill one quad: it is the acquire.
+// A message of two lines. It fills one quad of the second line: that quad is the acquire.
 using TwoLines = MessageOf<15>;
 static_assert(quads_of<TwoLines> == quads_per_line + 1);
 template <class Way>
@@ -216,7 +216,8 @@ inline constexpr Traffic rows{.capacity = 4,
                               .row = 3};
 inline constexpr Traffic rows_without_branches{
     .capacity = 4, .messages = 6, .data = OutOfLine::written, .row = 2, .branches = false};
-// Of several lines: in two slots that are used again, each at once and one after the other.
+// Messages of several lines: in two slots that are used again, each at once and one after the
+// other.
 inline constexpr Traffic few_long{
     .capacity = 2, .messages = 3, .tries = 3, .data = OutOfLine::written};
 inline constexpr Traffic long_batches{
@@ -224,7 +225,7 @@ inline constexpr Traffic long_batches{
 // Credits are returned by the two.
 inline constexpr Traffic batches_of_credit{.capacity = 8, .messages = 9, .batch = 4};
 
-// The same in pairs of pages of one slot: which are chosen when is a part of the search.
+// Pairs of pages of one slot: the search covers which pages are chosen, and when.
 inline constexpr Traffic few_in_pairs{
     .capacity = 2, .messages = 2, .tries = 3, .data = OutOfLine::written};
 

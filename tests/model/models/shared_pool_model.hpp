@@ -27,7 +27,7 @@ class SharedPoolModel : public rl::test_suite<SharedPoolModel<M, Gpu, blocks>, 1
     inline static std::uint64_t served_by_second = 0;
 
     void before() {
-        // What the owner has written.
+        // The words that the owner has written.
         Word* const lines = memory_.words();
         auto* const lease = reinterpret_cast<LeaseLine*>(lines);
         lease->number = 1;
@@ -56,7 +56,7 @@ class SharedPoolModel : public rl::test_suite<SharedPoolModel<M, Gpu, blocks>, 1
     static constexpr unsigned words = taken_at + 1;
     static_assert(news_at + 2 <= taken_at);
 
-    // What a client counts is its own.
+    // A client's counters are its own memory.
     struct NearWithCounters : HostNear {
         explicit NearWithCounters(HostNear const& near, CounterWords* own)
             : HostNear(near), counters(own) {}

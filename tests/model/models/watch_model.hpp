@@ -125,7 +125,7 @@ class WatchModel : public rl::test_suite<WatchModel<M>, 2> {
     ModelMemory memory_{M::quad_is, M::quads};
     std::array<rl::var<std::uint32_t>, numbers> asked_;
     std::array<rl::var<std::uint32_t>, numbers> told_;
-    // Of each channel, on the CPU: requests whose data are there, sent, answered.
+    // Requests of each channel, as the CPU counts them: with their data written, sent, answered.
     std::array<std::uint32_t, channels> written_{};
     std::array<std::uint32_t, channels> submitted_{};
     std::array<std::uint32_t, channels> answered_{};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Libraries that `carillon serve` must not start: WRONG says what is wrong. What they would run
-// ends the program. But for those from 6 on: a drain that has no end, a static object that is made
-// for ever, and names that are resolved for ever.
+// Libraries that `carillon serve` must not start: WRONG says what is wrong. A function that it runs
+// ends the program. From 6 on the fault is in what it runs: a drain that has no end, a static
+// object that is made for ever, and names that are resolved for ever.
 #include <unistd.h>
 
 #include <cstdlib>
