@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel asks the host: a handler that needs what only the CPU knows calls a function there,
-// and logs what is odd.
+// The kernel asks the host: a handler calls a function on the CPU for data that only the CPU has,
+// and logs odd requests.
 #include <carillon/carillon.hpp>
 #include <cstdio>
 #include <map>

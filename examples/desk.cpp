@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several commands for one kernel: orders, a limit that they may not pass, and the total so far.
-// An order that does not fit is refused; the limit goes ahead of whatever waits.
+// Several commands for one kernel: orders, a limit that they may not pass, and the total so far. An
+// order above the limit is refused; a new limit overtakes the orders that wait.
 #include <carillon/carillon.hpp>
 #include <chrono>
 #include <cstdio>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Below PersistentKernel: a kernel of your own takes the rings' device handles by value. This one
-// sums what it is sent and sends a running total back for every tenth order, until an order of 0.
-// No fence anywhere: the rings hold that discipline.
+// sums the orders and sends a running total back for every tenth order, until an order of 0. It
+// needs no fence: the rings issue them.
 #include <carillon/carillon.hpp>
 #include <cstdio>
 

@@ -11,7 +11,7 @@ struct Work {
     StopIn::DeviceEnd stop;
     StepsOut::DeviceEnd steps_out;
 
-    // One block of one thread. It ends when it is told to, or by itself after a minute.
+    // One block of one thread. It ends when the CPU tells it to, or by itself after a minute.
     CARILLON_HD void operator()(unsigned /*block*/) {
         constexpr std::uint64_t longest_ns = 60'000'000'000;
         carillon::DeviceClock const clock;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the two programs of this example, quotes_owner.cpp and quotes_feed.cpp, say to each other.
+// The messages between the two programs of this example, quotes_owner.cpp and quotes_feed.cpp.
 #pragma once
 
 #include <carillon/carillon.hpp>
 
-// The two programs compare the members, where both say what these are.
+// The two programs compare the members if both declare them.
 struct Tick {
     double bid, ask;
     CARILLON_MEMBERS(bid, ask)

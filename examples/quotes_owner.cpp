@@ -9,7 +9,8 @@
 
 int main(int argc, char** argv) try {
     if (argc != 2) return 2;
-    // Before the first thread: whoever ends this process lets the clients know at once.
+    // Blocked before the first thread starts: a signal that ends this process then reaches sigwait,
+    // and the clients hear at once.
     sigset_t ends;
     sigemptyset(&ends);
     sigaddset(&ends, SIGINT);

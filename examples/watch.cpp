@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The life of a kernel: what it is at, an end that leaves no request unanswered, and what callers
-// get afterwards.
+// The life of a kernel: its state, an end that leaves no request unanswered, and the errors that
+// callers get afterwards.
 #include <carillon/carillon.hpp>
 #include <cstdio>
 #include <string>

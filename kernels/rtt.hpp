@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device's side of what `carillon rtt` measures, for the GPU and for the emulated device.
+// The device's side of the measures of `carillon rtt`, for the GPU and for the emulated device.
 #pragma once
 
 #include <carillon/carillon.hpp>
@@ -15,7 +15,7 @@
 
 namespace carillon::tool {
 
-// The rival: a bare 4-byte flag, written and polled the way gdrcopy's pplat does.
+// The alternative: a bare 4-byte flag, written and polled as gdrcopy's pplat does it.
 class Flag {
    public:
     CARILLON_HD explicit Flag(void* where) : where_(static_cast<std::uint32_t*>(where)) {}
@@ -128,7 +128,7 @@ struct FlagField {
     }
 };
 
-// FlagEcho for blocks that choose the page of their flags, and tell the CPU which.
+// FlagEcho for blocks that choose the page of their flags, and report it to the CPU.
 struct PlacedFlagEcho {
     FlagField field;
     std::uint32_t count;
@@ -183,7 +183,8 @@ struct LineEcho {
     }
 };
 
-// What `call` measures: typed messages that fill a line each way, and a handler that computes.
+// The types of the measure `call`: typed messages that fill a line each way, and a handler that
+// computes.
 struct Tick {
     double bid;
     double ask;
@@ -214,7 +215,7 @@ struct Reprice {
     }
 };
 
-// In place of BlockControl, for a block that is told nothing, tells nothing, and ends by itself.
+// Replaces BlockControl for a block that gets no orders, reports nothing, and ends after a count.
 class CountedControl {
    public:
     CARILLON_HD CountedControl(detail::StatusLine* status, std::uint32_t count, Bound bound)

@@ -10,7 +10,7 @@
 
 namespace carillon::tool {
 
-// A message of so many bytes, in the widest words that fill it.
+// A message of `bytes` bytes, in the widest words that fill it.
 template <unsigned bytes>
 struct Sized {
     using Word =
@@ -76,7 +76,7 @@ struct FirstWord {
     }
 };
 
-// Keeps a state: what it has been sent in all.
+// Keeps a state: the sum of all requests.
 struct Accumulating {
     using Request = Sized<16>;
     using Reply = Sized<8>;

@@ -60,7 +60,7 @@ class StreamingLoad final : public CopyMeasure {
     CopyStage const& stage_;
 };
 
-// The rival: what a program does that treats mapped memory as any other, and fences.
+// The alternative: a program that treats mapped memory as any other, and fences.
 class PlainCopy final : public CopyMeasure {
    public:
     PlainCopy(CopyStage const& stage, CopyDirection direction)
@@ -88,7 +88,7 @@ class PlainCopy final : public CopyMeasure {
     CopyStage const& stage_;
 };
 
-// The kernel of each runs only while it is measured: on the emulated device it takes processors.
+// Each kernel runs only while it is measured: on the emulated device it takes processors.
 class ReaderCopy final : public CopyMeasure {
    public:
     explicit ReaderCopy(CopyStage const& stage)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `carillon-bench copy`: copies between CPU and device memory, ours and the rivals', in one run.
+// `carillon-bench copy`: our copies between CPU and device memory and their alternatives, in one
+// run.
 #pragma once
 
 #include <carillon/device.hpp>

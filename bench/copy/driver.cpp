@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rival that goes through the driver.
+// The alternative that goes through the driver.
 #include "copy/measures.hpp"
 #include "measure/driver_copies.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `carillon-bench copy --gdrcopy`: the figures of gdrcopy's copylat and copybw, of Carillon's
-// copies, which those of libcarillon_gdrapi are.
+// `carillon-bench copy --gdrcopy`: the figures of gdrcopy's copylat and copybw, for Carillon's
+// copies. libcarillon_gdrapi makes these copies too.
 #pragma once
 
 #include <carillon/device.hpp>
@@ -22,8 +22,9 @@ struct GdrcopyRow {
     double mb_per_s = 0;  // of 2^20 bytes, as there
 };
 
-// Copies of 1 byte, 2, 4 and so on up to `largest`, first all writes and then all reads: as many as
-// there, 10000 writes and 100 reads, or for a moment. Throws whatever the library throws.
+// Copies of 1 byte, 2, 4 and so on up to `largest`, first all writes and then all reads. gdrcopy's
+// counts, 10000 writes and 100 reads, apply, or less if that takes too long. Throws what the
+// library throws.
 [[nodiscard]] std::vector<GdrcopyRow> run_gdrcopy(Device const& device, std::size_t largest,
                                                   Progress const& progress);
 

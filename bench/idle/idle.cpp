@@ -95,7 +95,7 @@ IdleLine measure_line(Device const& device, IdleOptions const& options) {
     std::uint32_t const calls = options.calls;
     std::uint32_t const busy = busy_share * calls;
     std::uint32_t next = 0;
-    // A thread may sleep for longer than it is told.
+    // A thread may sleep longer than it asks for.
     LineRig rig(device, calls + busy + 2 * calls, {}, 2 * (2 * calls * pause));
     auto const time = [&](char const* name, std::uint32_t count, auto&& pause_once) {
         next += count;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `carillon-bench idle`: what it costs to wake a block that has had nothing to do, by idle policy,
-// beside a bare line to a block that only polls; and what power its waiting takes.
+// `carillon-bench idle`: by idle policy, the cost of waking a block that has had nothing to do,
+// beside a bare line to a block that only polls; and the power that its waiting takes.
 #pragma once
 
 #include <carillon/kernel.hpp>
@@ -26,8 +26,8 @@ struct IdleResult {
     std::string name;
     IdlePolicy policy;
     LatencySummary busy;   // one call right after another
-    LatencySummary woken;  // calls after a pause, in which the thread slept
-    LatencySummary warm;   // after one in which it called Client::warm() all the while
+    LatencySummary woken;  // calls after a pause in which the thread slept
+    LatencySummary warm;   // calls after a pause in which it called Client::warm() all the time
     // The GPU's power in watts while all blocks wait; none if nvidia-smi does not report it.
     std::optional<double> power;
 };

@@ -26,7 +26,7 @@ struct StorePut {
     std::uint32_t create = 0;
     std::uint32_t write = 0;
     std::uint32_t seal = 0;
-    std::uint32_t get = 0;  // from when it begins to be sealed, of which the other process hears
+    std::uint32_t get = 0;  // from the begin of sealing, of which the other process hears
 };
 
 std::uint32_t span_of(Time begin, Time end) { return static_cast<std::uint32_t>(end - begin); }

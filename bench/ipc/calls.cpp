@@ -25,7 +25,7 @@ class Caller {
         child_.talk().say("calls " + name + " " + std::to_string(count));
         begun_ = count;
     }
-    // For so many calls, each of which has a limit of its own.
+    // Waits for all calls that were begun, each of which has a limit.
     void await() { child_.expect("done", patience + begun_ * std::chrono::milliseconds(1)); }
     void add_samples(std::string const& name, Samples& to) {
         child_.talk().say("samples " + name);
@@ -48,7 +48,7 @@ void warm_up(Caller& caller, std::uint32_t calls) {
     caller.await();
 }
 
-// `own`: a client of a kernel that this process commands itself, which is as the shared one.
+// `own`: a client of a kernel that this process commands itself; the kernel equals the shared one.
 template <class Client>
 std::vector<LatencySummary> time_beside(Client& own, SharedKernel const& shared,
                                         IpcOptions const& options, Progress const& progress) {

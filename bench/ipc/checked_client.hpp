@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sends requests and judges each reply: by what was asked, and where a block serves it alone by the
-// block's count of requests. So none that is lost, repeated, or out of its turn stays unseen.
+// Sends requests and judges each reply by its request, and by the block's count of requests if a
+// block serves it alone. So it sees every request that is lost, repeated, or out of turn.
 #pragma once
 
 #include <carillon/carillon.hpp>
@@ -54,7 +54,7 @@ class CheckedClient {
         for (unsigned i = 0; i < count; ++i) submit();
         while (!outstanding_.empty()) take();
     }
-    // After the owner's end: takes what had been answered.
+    // After the owner's end: takes the replies that had come.
     void settle() {
         while (!outstanding_.empty()) {
             try {

@@ -33,7 +33,7 @@ class Child {
     // Its next line. Throws TimeoutError, and Error for another one than `line`.
     void expect(std::string_view line, std::chrono::nanoseconds timeout = patience);
 
-    // Throws Error where it does not end by itself, with 0.
+    // Throws Error unless it ends with status 0.
     void await_end();
     // With SIGKILL; it has ended when this returns.
     void kill();

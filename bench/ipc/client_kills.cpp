@@ -14,11 +14,11 @@ namespace {
 constexpr unsigned processes = 8;
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::microseconds longest_delay{15'000};
-// One kill of so many is of the newest client, which may be anywhere between its connecting and its
+// One kill in so many hits the newest client, which may be anywhere between connecting and its
 // first calls.
 constexpr unsigned early_of = 4;
 
-// The owner, and its clients in other processes, which check each reply and say what is wrong.
+// The owner, and its clients in other processes, which check each reply and report errors.
 class Clients {
    public:
     Clients(Device const& device, Blocks blocks)
@@ -34,7 +34,7 @@ class Clients {
         }
         prepare();
     }
-    // Throws what a client says that is wrong. All have gone when this returns.
+    // Throws the error that a client reports. All clients have gone when this returns.
     std::uint64_t end_all() {
         std::uint64_t commands = 0;
         for (Client& each : clients_) await_attached(each);
@@ -89,7 +89,7 @@ class Clients {
     static void require(bool condition, char const* otherwise) {
         if (!condition) throw Error("ipc", otherwise);
     }
-    // It attaches when it is told to.
+    // Starts a client, which attaches when it is told to.
     [[nodiscard]] Client start() {
         Client client{start_peer({.role = "client",
                                   .path = folder_.socket(),
@@ -112,7 +112,7 @@ class Clients {
         client.attached = true;
         attaching_ = std::chrono::ceil<std::chrono::microseconds>(Clock::now() - client.told);
     }
-    // A client that is at its calls says nothing by itself but what is wrong.
+    // Throws the error of a client: one that makes calls says nothing else by itself.
     void require_well() {
         for (Client& each : clients_) {
             while (each.child.talk().heard()) {
@@ -146,10 +146,10 @@ class Clients {
     std::vector<Client> clients_;
     std::vector<Client> waiting_;
     std::uint64_t started_ = 0;
-    std::chrono::microseconds attaching_{0};  // took so long at last
+    std::chrono::microseconds attaching_{0};  // of the latest client
 };
 
-// Without throwing: what is wrong, or "".
+// Runs `step`, and returns the text of its error, or "".
 template <class Step>
 std::string wrong_with(Step&& step) {
     try {
@@ -160,7 +160,7 @@ std::string wrong_with(Step&& step) {
     return "";
 }
 
-// Which is killed next, and after which share of the longest delay.
+// Chooses the client to kill next, and the share of the longest delay to wait before.
 class Fate {
    public:
     explicit Fate(std::uint64_t seed) : random_(seed) { choose(); }

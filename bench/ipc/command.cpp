@@ -57,7 +57,7 @@ class IpcCommand final : public Command {
     }
 
    private:
-    // By which this command starts itself again: not in its help.
+    // Options with which this command starts itself again; its help does not show them.
     void add_options_of_peers(CLI::App& command_line) {
         command_line.add_option("--role", peer_.role)->group("");
         command_line.add_option("--path", peer_.path)->group("");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GPU memory shared between processes as CUDA does it: the rival of a store of buffers. The driver
-// is found at run time, and its few functions are declared here.
+// GPU memory that processes share by CUDA's own means: the alternative to a store of buffers. The
+// driver is found at run time, and its few functions are declared here.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@ struct CudaIpcHandle {
     std::array<char, 64> bytes{};
 };
 [[nodiscard]] std::string to_hexadecimal(CudaIpcHandle const& handle);
-// Throws Error for what is no handle.
+// Throws Error if the text is no handle.
 [[nodiscard]] CudaIpcHandle from_hexadecimal(std::string const& text);
 
 // Calls of the CUDA driver on one GPU, in its primary context. All throw CudaError.

@@ -76,7 +76,7 @@ void CudaIpcStoreWay::end() {
     store_.await_end();
 }
 
-// Has who gets the buffers as a child of its own: it hears of a sealed one and asks for it.
+// Starts the process that gets the buffers, which hears of a sealed one and asks for it.
 void run_cuda_ipc_store(Peer const& peer, Talk& orders) {
     CudaIpc const cuda(Device::open(peer.device).info());
     Child reader = start_peer({.role = "cuda-ipc-store-get", .path = "-", .device = peer.device});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `carillon-bench ipc`: what calls cost from another process, what clients that come and go cost
-// the others, and whether anything is lost when processes are killed.
+// `carillon-bench ipc`: the cost of calls from another process, the cost for others of clients that
+// come and go, and whether anything is lost when processes are killed.
 #pragma once
 
 #include <carillon/device.hpp>
@@ -75,7 +75,7 @@ struct OwnerKills {
     std::uint64_t answered = 0;
     std::uint64_t unknown = 0;
     double longest_us = 0;      // from a kill to a client's OwnerGoneError
-    double longest_end_us = 0;  // to the process's end: so long the system took
+    double longest_end_us = 0;  // to the process's end, which is the system's time
     std::string failure;        // the first
 
     [[nodiscard]] bool sound() const { return ok + late == kills && failure.empty(); }
@@ -95,8 +95,8 @@ struct IpcReport {
     Blocks blocks = Blocks::one_each;
 };
 
-// The whole. Throws whatever the library throws, and Error for a wrong reply; what goes wrong with
-// kills is in the report.
+// Runs all. Throws what the library throws, and Error for a wrong reply. Faults that kills caused
+// are in the report.
 [[nodiscard]] IpcReport run_ipc(Device const& device, IpcOptions const& options,
                                 Progress const& progress);
 
@@ -117,7 +117,7 @@ struct IpcReport {
 
 [[nodiscard]] nlohmann::json to_json(IpcReport const& report);
 [[nodiscard]] std::string ipc_text(IpcReport const& report);
-// Throws Error, which names what went wrong with kills, if anything did.
+// Throws Error, which names the faults that kills caused, if there are any.
 void require_sound(IpcReport const& report);
 
 [[nodiscard]] std::unique_ptr<Command> make_ipc_command();

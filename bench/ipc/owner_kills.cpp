@@ -42,7 +42,8 @@ class Owners {
    public:
     explicit Owners(IpcOptions const& options) : options_(options) {}
 
-    // An owner serves, all clients attach, it is killed after `delay`. Throws what is wrong.
+    // An owner serves, all clients attach, and the owner is killed after `delay`. Throws the first
+    // error.
     void kill_one(std::chrono::microseconds delay, OwnerKills& result) {
         Child owner = start_peer({.role = "owner",
                                   .path = folder_.socket(),

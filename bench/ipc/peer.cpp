@@ -27,7 +27,8 @@ Connection attach_to(Peer const& peer) {
     return Connection(peer.path, {.timeout = patience, .host_memory = peer.host_memory});
 }
 
-// "calls NAME COUNT": so many, which are kept under that name. "samples NAME": those.
+// "calls NAME COUNT": makes so many calls and keeps their times under that name. "samples NAME":
+// sends these times.
 void run_caller(Peer const& peer, Talk& orders) {
     Connection const owner = attach_to(peer);
     auto channel = owner.channel<IpcHandler>();
@@ -61,7 +62,7 @@ void run_visit(Peer const& peer, Talk& orders) {
     (void)orders.line(until_told);
 }
 
-// When it is told to; then "report": says how much it has had answered. "end".
+// Attaches when it is told to. "report": sends the number of its replies. "end": ends.
 void run_client(Peer const& peer, Talk& orders) {
     orders.say("ready");
     (void)orders.line(until_told);
@@ -95,8 +96,8 @@ Connection await_owner(Peer const& peer) {
     }
 }
 
-// Until the owner ends, and then: "gone TIME SENT ANSWERED UNKNOWN", times being those of the
-// steady clock, in ns. False when it is told to end.
+// Runs until the owner ends, and sends then: "gone TIME SENT ANSWERED UNKNOWN". Times are the
+// steady clock's, in ns. Returns false when it is told to end.
 bool run_ledger_at_one(Peer const& peer, Talk& orders) {
     Connection const owner = await_owner(peer);
     auto channel = owner.channel<IpcHandler>();

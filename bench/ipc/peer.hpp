@@ -29,7 +29,7 @@ struct Peer {
     std::string device = "emulated";   // of an owner
 };
 
-// The arguments by which this program becomes that.
+// The arguments that make this program such a peer.
 [[nodiscard]] std::vector<std::string> arguments_of(Peer const& peer);
 [[nodiscard]] inline Child start_peer(Peer const& peer) { return Child(arguments_of(peer)); }
 

@@ -11,11 +11,11 @@
 
 namespace carillon::tool {
 
-// By whom the clients are served: each by a block of its own (SharedChannels), or all by all blocks
+// How clients are served: each by a block of its own (SharedChannels), or all by all blocks
 // (SharedPool).
 enum class Blocks : std::uint8_t { one_each, shared };
 
-// One for so many clients: with as many blocks, or as many as suit the device.
+// A kernel for so many clients: with as many blocks, or as many as suit the device.
 class SharedKernel {
    public:
     SharedKernel(Device const& device, KernelOptions options, Blocks blocks, unsigned clients);

@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 enum class Phase : std::uint8_t { unwatched, alone, attach, exit };
 constexpr std::size_t phases = 4;
 
-// A thread that calls all the time, and keeps what each call took by what went on meanwhile.
+// A thread that calls all the time, and sorts the times of its calls by what others did meanwhile.
 class RestlessClient {
    public:
     RestlessClient(std::filesystem::path const& path, Blocks blocks)
@@ -37,7 +37,7 @@ class RestlessClient {
         }
         phase_ = phase;
     }
-    // Throws what a call threw.
+    // Throws the exception of a call.
     [[nodiscard]] std::array<Samples, phases>& end() {
         thread_.request_stop();
         thread_.join();
@@ -74,7 +74,7 @@ class RestlessClient {
     detail::Thread thread_;
 };
 
-// A process attaches, calls once and ends, each step being watched by itself.
+// A process attaches, calls once and ends; each step is watched separately.
 void visit_once(RestlessClient& client, Peer const& visitor) {
     Child child = start_peer(visitor);
     child.expect("ready");

@@ -39,7 +39,7 @@ void Talk::send(std::span<std::byte const> bytes) const {
     while (!bytes.empty()) {
         ssize_t const sent = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
         if (sent < 0 && errno == EINTR) continue;
-        // It has gone: line() returns what it said last.
+        // The other process has gone: line() returns its last line.
         if (sent < 0) return;
         bytes = bytes.subspan(static_cast<std::size_t>(sent));
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `carillon-bench ipc` sends, and the handler that answers it: those of `carillon-bench soak`,
-// 48 bytes each way. A client can compute every byte of a reply but the block's count of requests,
-// which goes up by one.
+// The messages of `carillon-bench ipc` and the handler that answers them. Both are those of
+// `carillon-bench soak`, with 48 bytes each way. A client can compute every byte of a reply except
+// the block's count of requests, which goes up by one.
 #pragma once
 
 #include "kernels/soak_kernels.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device's side of what `carillon-bench rate` measures, for the GPU and for the emulated
+// The device's side of the measures of `carillon-bench rate`, for the GPU and for the emulated
 // device.
 #pragma once
 
@@ -103,8 +103,8 @@ class Account {
     std::uint32_t idle_ = 0;
 };
 
-// Takes what comes through MPMC rings: block b from ring b mod rings, with all its warps. With
-// `sums` off a message is only counted: an empty handler.
+// Takes the messages of MPMC rings: block b from ring b mod rings, with all its warps. Without
+// `sums` it only counts messages, as an empty handler.
 template <bool sums>
 struct TakeMpmc {
     static constexpr unsigned most_rings = 8;
@@ -160,7 +160,7 @@ struct SendMpmc {
     }
 };
 
-// One thread that drains a ring, and tells so each time that it is empty if asked to.
+// One thread that drains a ring. If it is asked to, it reports each time that the ring is empty.
 struct Drain {
     detail::RingView ring;
     Ledger ledger;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `carillon-bench soak` sends, and the handler that answers it: messages of whole lines, of
-// which the host can compute every byte again.
+// The messages of `carillon-bench soak` and the handler that answers them. Messages are whole
+// lines, and the host can compute every byte again.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace carillon::tool {
 
-// How many words of a message of so many lines say nothing but what they are made of.
+// Words of a message of `lines` lines beside its two numbers.
 template <unsigned lines>
 inline constexpr unsigned soak_words = lines* detail::payload_bytes / sizeof(std::uint64_t) - 2;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rival under load: a kernel launched for each message.
+// The alternative under load: a kernel launched for each message.
 #include <carillon/carillon.hpp>
 
 #include "load/targets.hpp"

@@ -78,7 +78,7 @@ void finish(Running& running, std::vector<LoadLevel>& levels) {
     levels.push_back(std::move(running.level));
 }
 
-// By share of the highest rate of one channel, which is measured first.
+// Loads by share of the highest rate of one channel, which is measured first.
 void load_channel(Device const& device, LoadOptions const& options, std::uint32_t samples,
                   Progress const& progress, LoadResult& result) {
     std::uint32_t const each = samples / options.rounds;
@@ -94,7 +94,7 @@ void load_channel(Device const& device, LoadOptions const& options, std::uint32_
     for (Running& level : levels) finish(level, result.levels);
 }
 
-// The rival, where there is one, at half of what it can do.
+// The alternative, if there is one, at half of its highest rate.
 void load_launches(Device const& device, LoadOptions const& options, std::uint32_t samples,
                    LoadResult& result) {
     constexpr std::uint64_t window = 64;

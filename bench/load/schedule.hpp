@@ -13,10 +13,10 @@
 
 namespace carillon::tool {
 
-// When message i, from 0, is to be sent, in nanoseconds from the start.
+// The time at which message i, from 0, is due, in nanoseconds from the start.
 class Schedule {
    public:
-    // 0: all at once, which leaves the rate to whoever takes them.
+    // 0: all are due at once, so that the receiver decides the rate.
     explicit Schedule(double per_second) : interval_ns_(per_second > 0 ? 1e9 / per_second : 0) {}
 
     [[nodiscard]] std::int64_t due_ns(std::uint64_t i) const {

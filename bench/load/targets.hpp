@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `carillon-bench load` puts under load.
+// The targets that `carillon-bench load` puts under load.
 #pragma once
 
 #include <chrono>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One question: how many bytes a second go from the CPU's memory through chunks to a kernel that
-// has taken them, by size of chunk? The rival is a plain memcpy and a store fence of the same bytes
-// into the same kind of memory, of which no kernel is told. The kernel looks at one byte of each
-// 4096 only: what is asked is the way there.
+// One question: how many bytes per second go from the CPU's memory through chunks to a kernel, by
+// size of chunk? The alternative is a plain memcpy and a store fence of the same bytes into the
+// same kind of memory, without telling a kernel. The kernel reads only one byte of each 4096: the
+// question is the way there.
 
 #include <benchmark/benchmark.h>
 

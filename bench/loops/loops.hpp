@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `carillon-bench loops`: questions that one loop answers, by Google Benchmark, each with a rival.
+// `carillon-bench loops`: questions that one loop answers, by Google Benchmark, each with an
+// alternative.
 #pragma once
 
 #include <memory>
@@ -12,7 +13,7 @@ class Device;
 
 namespace carillon::tool {
 
-// Each registers its benchmarks. `device` is to live until they are unregistered.
+// Each registers its benchmarks. `device` must live until they are unregistered.
 void add_publish_loops(Device const& device);
 void add_chunk_loops(Device const& device);
 

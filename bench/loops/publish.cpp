@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One question: what does it cost the CPU to publish a line into device memory, by store
-// instruction and publish mode? The rival is a plain 64-byte memcpy with a store fence.
+// instruction and publish mode? The alternative is a plain 64-byte memcpy with a store fence.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one push costs the thread that makes it, while a kernel drains the ring. A group of pushes
-// is timed once the group before has been taken: no push ever waits for room.
+// The cost of one push for the calling thread, while a kernel drains the ring. A group of pushes is
+// timed after the group before was taken: no push waits for room.
 #include "measure/latency.hpp"
 #include "rate/producers.hpp"
 
@@ -10,7 +10,7 @@ namespace {
 constexpr std::uint32_t group = 64;
 constexpr std::uint32_t capacity = 1024;
 
-// The median time of `once()`, which pushes a group, by itself a message; `settle()` goes before.
+// The median time per message of `once()`, which pushes a group; `settle()` runs before it.
 template <class Settle, class Once>
 double median_cost(std::chrono::nanoseconds duration, Settle&& settle, Once&& once) {
     std::vector<std::uint32_t> samples;

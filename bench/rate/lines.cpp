@@ -11,7 +11,7 @@ namespace {
 
 using LineRing = MpmcRing<Payload, Direction::to_device>;
 
-// How threads that push into one ring keep out of each other's way.
+// How threads that push into one ring avoid each other.
 enum class Sharing : bool { claims, mutex };
 
 struct LinesSetup {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the measures of `carillon-bench rate` share.
+// The parts that the measures of `carillon-bench rate` share.
 #pragma once
 
 #include <carillon/carillon.hpp>

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rival of lines in device memory. Device source: nvcc compiles it where there is one.
+// The alternative to lines in device memory. Device source: compiled by nvcc if there is one.
 #include "rate/producers.hpp"
 
 namespace carillon::tool {
 namespace {
 
-// Lines in page-locked host memory, polled by warps over the bus: nothing but what has to be done.
+// Lines in page-locked host memory, polled by warps over the bus, without anything that is not
+// needed.
 class PinnedMeasure final : public RateMeasure {
    public:
     explicit PinnedMeasure(RateStage stage)

@@ -119,10 +119,10 @@ RateClock::time_point on_producers(unsigned count, bool pinned, Body const& body
     return start;
 }
 
-// A kernel of one run, its orders and what its threads tell.
+// A kernel of one run, with its orders and the tallies of its threads.
 class RateKernel {
    public:
-    // It ends by itself once it has run for much longer than `duration`.
+    // The kernel ends by itself after much longer than `duration`.
     RateKernel(Device const& device, LaunchShape shape, std::chrono::nanoseconds duration)
         : device_(device),
           shape_(shape),
@@ -149,7 +149,7 @@ class RateKernel {
         far.commit(word, sizeof(*word));
     }
 
-    // Waits until `count` messages were taken, as the threads tell.
+    // Waits until the threads report that `count` messages were taken.
     void await(std::uint64_t count) const {
         if (!HostWait(HostWait::Style::yield)
                  .until([&] { return tally().messages >= count; }, rate_limit,
@@ -158,7 +158,7 @@ class RateKernel {
         }
     }
 
-    // Stops the kernel; all that its threads tell.
+    // Stops the kernel, and returns the sum of its threads' tallies.
     [[nodiscard]] Tally stop() const {
         order(Order::stop);
         if (!kernel_.wait(rate_limit)) throw TimeoutError("rate", "a kernel did not end");

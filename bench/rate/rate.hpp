@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `carillon-bench rate`: messages a second and what a push costs, ours and the rivals', in one run.
+// `carillon-bench rate`: messages per second and the cost of a push, ours and the alternatives', in
+// one run.
 #pragma once
 
 #include <carillon/device.hpp>
@@ -34,12 +35,12 @@ struct RateResult {
     nlohmann::json parameters = nlohmann::json::object();
 };
 
-// Throws whatever the library throws, TimeoutError when messages stop coming, and Error when what
-// came is not what was sent.
+// Throws what the library throws, TimeoutError when messages stop coming, and Error when other
+// messages come than were sent.
 [[nodiscard]] std::vector<RateResult> run_rate(Device const& device, RateOptions const& options,
                                                Progress const& progress);
 
-// The median, lowest and highest of `rounds`, which are not empty; sorts them.
+// The median, lowest and highest of `rounds`, which must not be empty; sorts them.
 [[nodiscard]] RateResult over_rounds(std::string name, RateUnit unit, std::vector<double>& rounds);
 
 [[nodiscard]] nlohmann::json to_json(RateResult const& result);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The limit of all rates towards the device: the producer's instruction in a bare loop.
+// The upper bound of all rates towards the device: the producer's instruction in a bare loop.
 #include <carillon/copy.hpp>
 
 #include "rate/producers.hpp"

@@ -55,9 +55,9 @@ void SoakCheck<lines>::replied(std::uint64_t asked, SoakReply<lines> const& repl
     newest_ = reply.number;
 }
 
-// The count says what the numbers cannot: that a request was served twice whose second reply was
-// dropped, or that the handler's state is not what it was. Next to a reply that is missing or out
-// of its turn it says nothing more, so that one mistake is counted once.
+// Judges the count, which shows two faults that the numbers cannot: a request was served twice and
+// the second reply was dropped, or the handler's state is wrong. Next to a reply that is missing or
+// out of turn it is not judged, so that one mistake is counted once.
 template <unsigned lines>
 void SoakCheck<lines>::check_count(SoakReply<lines> const& reply, bool in_turn) {
     std::uint64_t const extra = reply.count - reply.number;

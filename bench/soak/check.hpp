@@ -24,8 +24,8 @@ struct SoakCounts {
     bool operator==(SoakCounts const&) const = default;
 };
 
-// Says what to send on a channel and judges what comes back, messages of 1, 2 or 16 lines. Nothing
-// here allocates once it is made.
+// Provides the requests of a channel and judges the replies, messages of 1, 2 or 16 lines. Nothing
+// here allocates after construction.
 template <unsigned lines>
 class SoakCheck {
    public:

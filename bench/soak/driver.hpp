@@ -43,8 +43,8 @@ class SoakLane {
     [[nodiscard]] std::uint64_t taken() const { return taken_; }
     [[nodiscard]] SoakCounts finish() { return check_.finish(); }
 
-    // Sends up to number `due` as far as there is room, and takes what has come; whether it did
-    // either. Throws TimeoutError when neither has been possible for too long.
+    // Sends up to number `due` as far as there is room, and takes the replies that have come.
+    // Returns whether it did either. Throws TimeoutError when neither was possible for too long.
     bool step(std::uint64_t due, SoakClock::time_point now) {
         bool const any_sent = send(due);
         bool const moved = take() || any_sent;
@@ -116,9 +116,9 @@ class SoakDriver {
         }
     }
 
-    // Sends `rate` requests a second, spread over the channels, for as long as is said, and takes
-    // the replies; 0 sends as many as there is room for. A request that is late does not shift
-    // those after it. `tick(elapsed)` is called now and then. Returns how long it was.
+    // Sends `rate` requests per second, spread over the channels, for the given time, and takes the
+    // replies; rate 0 sends as many as there is room for. A late request does not shift those after
+    // it. `tick(elapsed)` is called now and then. Returns the time that it took.
     template <class Tick>
     SoakClock::duration run(double rate, SoakClock::duration duration, Tick&& tick) {
         double const each_per_ns = rate / 1e9 / static_cast<double>(lanes_.size());
@@ -144,7 +144,7 @@ class SoakDriver {
         return elapsed;
     }
 
-    // Takes what is under way.
+    // Takes the outstanding replies.
     void settle() {
         for (bool all = false; !all;) {
             auto const now = SoakClock::now();
@@ -181,7 +181,7 @@ class SoakDriver {
         return options;
     }
 
-    // How many requests of a channel are to be sent by then.
+    // The number of a channel's requests that are due by then.
     static std::uint64_t due_by(SoakClock::duration elapsed, double per_ns) {
         if (per_ns <= 0) return std::numeric_limits<std::uint64_t>::max() / 2;
         std::chrono::duration<double, std::nano> const ns = elapsed;

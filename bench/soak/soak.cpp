@@ -58,7 +58,7 @@ void soak_under_load(SoakDriver<lines>& driver, SoakOptions const& options,
     driver.settle();
 }
 
-// An error is told, after those before it, and ends the step.
+// An error ends the step. Its text goes behind those before it.
 template <class Step>
 void try_soak_step(std::string& failure, Step&& step) {
     try {

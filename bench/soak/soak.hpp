@@ -32,8 +32,8 @@ struct SoakUsage {
     std::uint64_t descriptors = 0;
     std::uint64_t threads = 0;
 };
-// A thread is there for a moment after whoever waits for it hears that it has ended: waits, up to a
-// second, until there are no more than `threads`. Throws SystemError.
+// A thread exists for a moment after another one has joined it. So this waits, up to a second,
+// until there are no more than `threads`. Throws SystemError.
 [[nodiscard]] SoakUsage read_soak_usage(
     std::uint64_t threads = std::numeric_limits<std::uint64_t>::max());
 
@@ -58,7 +58,7 @@ struct SoakResult {
     std::string failure;  // what ended it early, or went wrong at its end
 };
 
-// Throws whatever the library throws until the kernel runs; what goes wrong later is in the result.
+// Throws what the library throws until the kernel runs; later faults are in the result.
 [[nodiscard]] SoakResult run_soak(Device const& device, SoakOptions const& options,
                                   Progress const& progress);
 
@@ -80,7 +80,7 @@ struct CyclesResult {
 // For people.
 [[nodiscard]] std::string soak_text(SoakResult const& result);
 [[nodiscard]] std::string cycles_text(CyclesResult const& result);
-// Throw Error, which names what was lost, went wrong or grew, if anything did.
+// Throw Error, which names the faults of the run, if there are any: what was lost, wrong or grew.
 void require_sound(SoakResult const& result);
 void require_sound(CyclesResult const& result);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the system tells of this process.
+// The system's figures about this process.
 #include <unistd.h>
 
 #include <carillon/error.hpp>

@@ -73,7 +73,7 @@ class Parser {
         skip(value_at<std::uint32_t>(prefix.data(), 4));
     }
 
-    // The next record, whose bytes stay until the one after it is asked for; none at the end.
+    // The next record; none at the end. Its bytes stay valid until the next call.
     [[nodiscard]] std::optional<Found> next() {
         if (left() < longest_record) load_more();
         if (left() == 0) return {};

@@ -13,7 +13,7 @@
 
 namespace dbn {
 
-// Whether what begins with these four bytes, little endian, is compressed by zstd.
+// Whether data that begin with these four bytes, little endian, are compressed by zstd.
 [[nodiscard]] bool is_of_zstd(std::uint32_t begin);
 
 class Input {
@@ -31,7 +31,7 @@ class Input {
     // The number of bytes read so far, decompressed.
     [[nodiscard]] std::uint64_t offset() const { return offset_; }
     [[nodiscard]] bool compressed() const { return zstd_ != nullptr; }
-    // The name of what is read, for errors: "read PATH".
+    // The input's name for errors: "read PATH".
     [[nodiscard]] std::string const& call() const { return call_; }
 
    private:

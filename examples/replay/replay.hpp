@@ -19,7 +19,7 @@ namespace carillon::example {
 
 struct ReplayOptions {
     std::chrono::nanoseconds call_timeout = std::chrono::seconds(5);
-    // The kernel ends by itself after so long; 0: it lasts as long as the file.
+    // The kernel ends by itself after this time; 0: it lasts as long as the file.
     std::chrono::nanoseconds lifetime{0};
 };
 
@@ -30,9 +30,9 @@ struct ReplayResult {
     std::vector<std::uint32_t> latencies_ns;  // of every call, in order
 };
 
-// `progress` is called between two calls, now and then, and when all are done. Throws Error when a
-// reply is not that to the command sent, and what PersistentKernel and Channel::call throw. That
-// the two tallies are equal is left to the caller to see.
+// `progress` is called now and then between two calls, and at the end. Throws Error when a reply
+// does not fit its command, and what PersistentKernel and Channel::call throw. The caller compares
+// the two tallies.
 [[nodiscard]] ReplayResult run_replay(Device const& device, dbn::MboFile const& file,
                                       ReplayOptions const& options = {},
                                       tool::Progress const& progress = {});

@@ -34,7 +34,7 @@ struct MboTally {
 static_assert(sizeof(MboTally) == 48);
 static_assert(std::has_unique_object_representations_v<MboTally>);
 
-// The step of a checksum that depends on the order of what it is given.
+// The next value of a checksum that depends on the order of its inputs.
 [[nodiscard]] CARILLON_HD constexpr std::uint64_t mix(std::uint64_t checksum, std::uint64_t word) {
     checksum = (checksum ^ word) * 0x9e3779b97f4a7c15U + 1;
     return checksum ^ (checksum >> 32U);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Litmus tests of out-of-line data: a block of data, and a line that names it. Data are written
-// again only after a receipt that depends on what was read.
+// again only after a receipt that depends on the data that were read.
 #pragma once
 
 #include "kernels/verify/litmus.hpp"
@@ -61,7 +61,7 @@ class DataSender {
     [[nodiscard]] CARILLON_HD detail::Sequence next() const { return names_.next(); }
 
    private:
-    // Half the slots: a receipt always finds room, whatever credit is held back.
+    // Half the slots, so that a receipt always finds room, even if credit is held back.
     [[nodiscard]] CARILLON_HD std::uint32_t room() const {
         return names_.capacity() / 2 - static_cast<std::uint32_t>(in_flight());
     }
@@ -84,8 +84,9 @@ class DataSender {
     detail::Consumer<DataReceipt, Near, Far> receipts_;
 };
 
-// Reads every word that a name is of; their sum. The loop is a small one: else the compiler leaves
-// the lines of a row in memory (rows.hpp), which are in registers where the library serves them.
+// Reads every word of the data that a name refers to, and returns the sum. The loop is small on
+// purpose: else the compiler keeps the lines of a row in memory (rows.hpp), while the library
+// serves them from registers.
 CARILLON_HD inline std::uint64_t check_data(std::uint64_t const* of_ring, std::uint32_t ring,
                                             DataName const& name, Findings& findings) {
     std::uint64_t const* const data = of_ring + std::size_t{name.block} * data_words;
@@ -190,8 +191,8 @@ struct ReceiveData {
     }
 };
 
-// Sends until it is stopped, and announces the end in the status line. Far: DeviceFar, or
-// DeviceBulkFar, with which the library sends nothing that names data.
+// Sends until it is stopped, and announces the end in the status line. `Far` is DeviceFar or
+// DeviceBulkFar; the library sends nothing that names data by the latter.
 template <class Far>
 struct SendData {
     detail::ChannelTable channels;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a litmus test of `carillon verify` finds.
+// The findings of a litmus test of `carillon verify`.
 #pragma once
 
 #include <carillon/detail/wire/config.hpp>

@@ -22,12 +22,12 @@ struct NumberedWords {
         return made;
     }
 };
-// One that fills so many lines.
+// A message that fills so many lines.
 template <std::uint32_t lines>
 using NumberedLines = NumberedWords<lines * detail::payload_bytes / sizeof(std::uint64_t)>;
 using Numbered = NumberedLines<1>;
 
-// Whether a message is what was sent under its number.
+// Whether a message has the content that belongs to its number.
 template <std::uint32_t count>
 CARILLON_HD void check_numbered(NumberedWords<count> const& seen, std::uint32_t ring,
                                 detail::Sequence number, Findings& findings) {
@@ -112,7 +112,7 @@ class CheckedConsumer {
     detail::Consumer<Numbered, Near, Far> consumer_;
 };
 
-// Takes what the CPU sends until the end that the CPU announces in the control line.
+// Takes the CPU's messages until the end that the CPU announces in the control line.
 struct TakeLines {
     static constexpr std::uint64_t patience_ns = 1'000'000'000;  // for lines before the end
 

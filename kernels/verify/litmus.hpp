@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the litmus tests of `carillon verify` share: how a kernel reports, and versioned data.
+// The parts that the litmus tests of `carillon verify` share: a kernel's reports, and versioned
+// data.
 #pragma once
 
 #include <carillon/carillon.hpp>
@@ -35,7 +36,7 @@ struct Station {
     return mixed ^ (mixed >> 15U);
 }
 
-// A word that tells its version, and whether it is whole.
+// A word that shows its version, and whether it is whole.
 [[nodiscard]] CARILLON_HD constexpr std::uint64_t versioned_word(std::uint32_t version,
                                                                  std::uint32_t index) {
     return version | (std::uint64_t{scramble(version, index)} << 32U);
@@ -63,8 +64,8 @@ class Dawdler {
     std::uint32_t random_;
 };
 
-// Data beside a line, as a user's kernel touches them: ordinary accesses on a GPU, where an
-// ordinary load may hit a stale cache. On a CPU they are atomic, as the controls race on purpose.
+// Accesses to data beside a line, as in a user's kernel: ordinary ones on a GPU, where an ordinary
+// load may hit a stale cache. On a CPU they are atomic, as the controls race on purpose.
 [[nodiscard]] CARILLON_HD inline std::uint64_t load_data(std::uint64_t const* from) {
 #if defined(__CUDA_ARCH__)
     return *from;

@@ -9,7 +9,7 @@
 
 namespace carillon::tool {
 
-// A message that fills a line, says whose it is and which, and whether it is whole.
+// A message that fills a line, and shows its producer, its number, and whether it is whole.
 struct Sealed {
     std::uint64_t producer;
     std::uint64_t number;
@@ -124,7 +124,7 @@ class IgnoredRoom : public detail::HostCached {
     std::uint64_t const* claimed_;
 };
 
-// Takes what the CPU's threads send, with every warp, until all has come.
+// Takes the messages of the CPU's threads, with every warp, until all have come.
 struct TakeSealed {
     detail::MpmcRingView ring;
     Arrivals arrivals;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Litmus test of the beginning of a ring whose consumer chooses one page of each pair, while its
+// Litmus test of the beginning of a ring: the consumer chooses one page of each pair while the
 // producer sends already. A ring lives for a round: its next life goes on with the numbers, so that
-// every slot of either page has a tag that is not awaited any more.
+// every slot of either page has a tag that is no longer awaited.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace carillon::tool {
     return 1 + scramble(static_cast<std::uint32_t>(round), ring) % 128;
 }
 
-// Makes the library's atomics, but then takes any page: which one is nearer does not change.
+// Makes the library's atomics, but then takes any page, since the nearer one never changes.
 struct AnyPage {
     CARILLON_POLICY_CODE
     template <class Near>
@@ -30,7 +30,7 @@ struct AnyPage {
     }
 };
 
-// The control: as long as it is not told, all goes to the first page alone.
+// The control: until it hears of a choice, all messages go to the first page alone.
 class FirstPage : public detail::ToldPages {
    public:
     using detail::ToldPages::ToldPages;
@@ -41,8 +41,8 @@ class FirstPage : public detail::ToldPages {
     }
 };
 
-// Takes what comes in each round that the CPU announces in the control line, and says in the status
-// line that it is over.
+// Takes the messages of each round that the CPU announces in the control line, and announces the
+// end of the round in the status line.
 template <class T>
 struct TakeRounds {
     detail::ChannelTable channels;

@@ -7,7 +7,7 @@
 
 namespace carillon::tool {
 
-// A line whose every quad tells its version, and whether it is whole.
+// A line whose every quad shows its version, and whether it is whole.
 [[nodiscard]] CARILLON_HD inline detail::Line versioned_line(std::uint32_t version) {
     detail::Line line;
     for (std::uint32_t i = 0; i < detail::quads_per_line; ++i) {
@@ -55,8 +55,8 @@ CARILLON_HD inline void look_at_line(detail::Line const* line, std::uint32_t num
     if (partly) ++findings.partly_seen;
 }
 
-// Calls `look(findings, pass)` until the kernel is stopped, and then once more: what was written
-// before the stop is seen.
+// Calls `look(findings, pass)` until the kernel is stopped, and then once more, to see what was
+// written before the stop.
 template <class Look>
 CARILLON_HD void watch(Station const& station, unsigned block, Look&& look) {
     constexpr std::uint32_t batch = 16;

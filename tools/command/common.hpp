@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options that all commands have but `info`, and what they mean.
+// The options that all commands except `info` have.
 #pragma once
 
 #include <carillon/device.hpp>

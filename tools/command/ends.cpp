@@ -20,7 +20,7 @@ namespace carillon::tool {
 namespace {
 
 constexpr char control_c = 3;
-// Signals within so long are one request to end.
+// Signals within this time are one request to end.
 constexpr std::chrono::milliseconds one_request{500};
 
 // `nohup` and a shell's `&` make a command ignore a signal: it does not end by that one.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the main programs share that are made of commands: they read the command line, run one
-// command, and tell an error in one line.
+// The parts that all main programs with commands share: they read the command line, run one
+// command, and report an error in one line.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checks of `carillon doctor`: what they are given is judged, and nothing is read.
+// The checks of `carillon doctor`. They judge facts that they are given, and read nothing.
 #pragma once
 
 #include <string>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `carillon doctor`: whether this machine can do what a persistent kernel needs, and what helps if
-// it cannot.
+// `carillon doctor`: whether this machine can run a persistent kernel, and how to fix it if not.
 #pragma once
 
 #include <carillon/device_info.hpp>
@@ -41,11 +40,11 @@ struct DoctorReport {
     [[nodiscard]] std::size_t count(Severity severity) const;
 };
 
-// Looks at the machine, opens the device and, where that is safe, calls a kernel there. Throws
-// UsageError for a selector that makes no sense; what else goes wrong is a finding.
+// Looks at the machine, opens the device and, if that is safe, calls a kernel there. Throws
+// UsageError for a selector that makes no sense; all other faults are findings.
 [[nodiscard]] DoctorReport run_doctor(std::string const& selector);
 
-// "findings" and the number of each severity.
+// "findings" and their number by severity.
 [[nodiscard]] nlohmann::json to_json(DoctorReport const& report);
 // For people: the worst first.
 [[nodiscard]] std::string doctor_text(DoctorReport const& report);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `carillon doctor` reads of the machine, apart from what it makes of it: the checks take
-// these, so that the tests can make them up.
+// The facts that `carillon doctor` reads about the machine, apart from its judgement: the checks
+// get these, so that tests can make them up.
 #pragma once
 
 #include <carillon/device.hpp>
@@ -26,7 +26,7 @@ struct BuildFacts {
     bool device_code = false;  // built with nvcc: has kernels for them
 };
 
-// A GPU as the CUDA driver tells it.
+// A GPU as the CUDA driver describes it.
 struct GpuFacts {
     std::string name;
     std::string uuid;  // "GPU-..."
@@ -56,7 +56,7 @@ struct NvmlFacts {
     std::optional<std::uint64_t> bar_free_bytes;
 };
 
-// A file that tells Vulkan's loader of a driver (ICD).
+// A file that describes a driver to Vulkan's loader (ICD).
 struct IcdFile {
     std::string path;
     std::string library;  // as the file names it
@@ -113,7 +113,7 @@ struct CpuFacts {
 struct HostFacts {
     std::size_t iommu_groups = 0;
     bool mps_control = false;  // the control daemon's pipe is there
-    // The first line of one of the system's files, empty without it: for what one check looks at.
+    // The first line of a system file, empty without it: for files that only one check reads.
     std::function<std::string(std::string const& path)> line_of = [](std::string const& /*path*/) {
         return std::string();
     };
@@ -165,7 +165,7 @@ struct Facts {
 // Starts a kernel that ends by itself, and calls it a few times.
 [[nodiscard]] CallFacts try_call(Device const& device);
 
-// "0-3,8" as the kernel writes sets of cores; empty for what is none.
+// Parses "0-3,8", the kernel's form of a set of cores; empty for any other text.
 [[nodiscard]] std::vector<unsigned> parse_cores(std::string_view text);
 // Reads the file that describes a Vulkan driver, without loading the driver's library.
 [[nodiscard]] IcdFile parse_icd(std::string const& path);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads what NVIDIA's driver tells. Its libraries are found at run time, and their few functions
-// are declared here: a build without CUDA says too what a machine lacks.
+// Reads the facts of NVIDIA's driver. Its libraries are found at run time, and their few functions
+// are declared here: a build without CUDA, too, can say what a machine lacks.
 #include <dlfcn.h>
 #include <fmt/format.h>
 
@@ -38,7 +38,7 @@ class Library {
     [[nodiscard]] std::string const& error() const { return error_; }
     [[nodiscard]] explicit operator bool() const { return handle_ != nullptr; }
 
-    // Calls a function that returns 0 when it has done what it should, -1 if there is no such.
+    // Calls a function that returns 0 for success; -1 if there is no such function.
     template <class... Arguments>
     int call(char const* name, Arguments... arguments) const {
         void* const symbol = handle_ == nullptr ? nullptr : ::dlsym(handle_, name);

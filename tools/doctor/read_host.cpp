@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads what the system tells of CPU, slot and limits.
+// Reads the system's facts about CPU, slot and limits.
 #include <sys/resource.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads what Vulkan's loader is told of, and which devices it shows.
+// Reads the drivers that Vulkan's loader knows, and the devices that it shows.
 #include <dlfcn.h>
 #include <fmt/format.h>
 

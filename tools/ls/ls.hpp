@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `carillon ls`: who serves kernels, objects and buffers to other processes, and who has which.
+// `carillon ls`: the owners that serve kernels, objects and buffers to other processes, and their
+// clients.
 #pragma once
 
 #include <carillon/connection.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the blocks of kernels of our own say of themselves. For sources that start such kernels.
+// The reports of blocks in our own kernels about themselves. For sources that start such kernels.
 #pragma once
 
 #include <carillon/carillon.hpp>
@@ -14,8 +14,8 @@ namespace carillon::tool {
 inline constexpr std::chrono::seconds kernel_limit{5};
 // No single round trip may take longer.
 inline constexpr std::chrono::seconds round_trip_limit{1};
-// A kernel of one round ends by itself after so long, whatever happens to the CPU side: enough for
-// so many trips, and for pauses of so long in all between them.
+// A kernel of one round ends by itself after this time, whatever happens on the CPU: enough for so
+// many trips, and for so long pauses in all between them.
 [[nodiscard]] constexpr std::uint64_t kernel_limit_ns(std::uint64_t trips,
                                                       std::chrono::nanoseconds pauses = {}) {
     constexpr std::chrono::nanoseconds slow_trip = std::chrono::milliseconds(1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the rivals that go through the driver have in common. For sources that nvcc compiles.
+// The parts that the alternatives through the driver share. For sources that nvcc compiles.
 #pragma once
 
 #include <cuda_runtime_api.h>

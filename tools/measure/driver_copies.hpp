@@ -19,8 +19,8 @@ class DriverCopies {
     virtual void to_host(void* to, void const* device_address, std::size_t bytes) = 0;
 };
 
-// cudaMemcpyAsync and a wait for it; of a device whose addresses are this process's, copies at
-// those. Nothing in a build without nvcc for a GPU.
+// cudaMemcpyAsync and a wait for it. If the device's addresses are this process's, copies at those.
+// Nothing in a build without nvcc for a GPU.
 [[nodiscard]] std::unique_ptr<DriverCopies> open_driver_copies(Device const& device);
 
 }  // namespace carillon::tool

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Latency samples and what is reported of them.
+// Latency samples and their summary.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A bare line each way, ring to ring: what a call adds to it is the rest. For sources that start
-// kernels.
+// A bare line each way, ring to ring. A call's time minus this is what the call adds. For sources
+// that start kernels.
 #pragma once
 
 #include <carillon/carillon.hpp>
@@ -14,7 +14,7 @@ namespace carillon::tool {
 
 class LineRig {
    public:
-    // A block that answers `count` lines, with pauses of so long in all between them; it runs on
+    // A block that answers `count` lines, with so long pauses in all between them; it runs on
     // return. Throws TimeoutError.
     LineRig(Device const& device, std::uint32_t count, RingOptions const& options = {},
             std::chrono::nanoseconds pauses = {})

@@ -26,7 +26,7 @@ double time_of(Run&& run) {
     return summarize("", samples).p50_ns;
 }
 
-// One access each, which no compiler joins with its neighbours.
+// Single accesses, which no compiler joins with their neighbours.
 std::uint64_t load(std::uint64_t const* from) {
     return detail::cpu::StdWords::load(from, std::memory_order_relaxed);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the CPU has device memory mapped, told from what its loads and stores cost.
+// Measures how the CPU maps device memory, by the cost of its loads and stores.
 #pragma once
 
 #include <carillon/device.hpp>

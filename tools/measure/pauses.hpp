@@ -14,7 +14,7 @@ enum class Pause : std::uint8_t {
     warm,   // with Client::warm() all the while
 };
 
-// Spends `duration`; `keep_warm()` is what Pause::warm calls meanwhile.
+// Spends `duration`; Pause::warm calls `keep_warm()` meanwhile.
 template <class KeepWarm>
 void spend(Pause pause, std::chrono::nanoseconds duration, KeepWarm&& keep_warm) {
     if (pause == Pause::sleep) {

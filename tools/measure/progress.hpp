@@ -5,7 +5,7 @@
 
 namespace carillon::tool {
 
-// Is told now and then which share of a measurement is done, up to 1.
+// Called now and then with the share of a measurement that is done, up to 1.
 using Progress = std::function<void(double share_done)>;
 
 }  // namespace carillon::tool

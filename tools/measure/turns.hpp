@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rivals take turns, so that what drifts meanwhile (clocks, heat, other users) hits all alike.
+// Measures take turns, so that drift (clocks, heat, other users) hits all alike.
 #pragma once
 
 #include <cstddef>

@@ -77,7 +77,7 @@ tcp::endpoint resolved(asio::io_context& context, Address const& address,
     return *found.begin();
 }
 
-// Not SO_REUSEPORT, by which a second process would have the same port.
+// Not SO_REUSEPORT: with it a second process would get the same port.
 tcp::acceptor listening(asio::io_context& context, tcp::endpoint const& at) {
     tcp::acceptor acceptor(context, at.protocol());
     acceptor.set_option(tcp::acceptor::reuse_address(true));
@@ -106,7 +106,7 @@ tcp::acceptor listen_at(asio::io_context& context, std::string const& where) {
     }
 }
 
-// The path of a request's target, in whose absolute form the scheme and the host come first.
+// The path of a request's target; in the absolute form the scheme and the host come first.
 beast::string_view path_of(beast::string_view target) {
     beast::string_view const scheme("http://");
     if (beast::iequals(target.substr(0, scheme.size()), scheme)) {
@@ -119,7 +119,7 @@ beast::string_view path_of(beast::string_view target) {
 // One connection: a request and its answer.
 class Visit : public std::enable_shared_from_this<Visit> {
    public:
-    // `ask`: for the text, which is to be given.
+    // `ask`: asks for the text, which it passes to the visit.
     using Ask = std::function<void(std::shared_ptr<Visit>)>;
 
     Visit(tcp::socket socket, Ask const& ask) : stream_(std::move(socket)), ask_(ask) {
@@ -163,7 +163,7 @@ class Visit : public std::enable_shared_from_this<Visit> {
             stream_, answer_,
             [self = shared_from_this()](error_code const&, std::size_t) { self->leave(); });
     }
-    // Whether the text is to be in it.
+    // Whether the answer needs the text.
     bool make_answer(http::request<http::empty_body> const& request) {
         answer_.version(request.version());
         bool const head = request.method() == http::verb::head;
@@ -251,7 +251,7 @@ class MetricsEndpoint::Server {
         visits_.push_back(visit);
         visit->start();
     }
-    // One call of text_() at a time, for all who wait.
+    // Makes one call of text_() at a time, for all visits that wait.
     void ask(std::shared_ptr<Visit> visit) {
         waiting_.push_back(std::move(visit));
         if (asks_.exchange(true)) return;

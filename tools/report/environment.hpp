@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is said beside every figure, and where it goes.
+// The facts that accompany every figure, and the file that a result goes to.
 #pragma once
 
 #include <carillon/device_info.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a core does while nothing runs on it decides how it finds itself afterwards: its C-states
-// and its clock, as far as the system shows them.
+// The C-states and the clock of the cores, as far as the system shows them: they decide how fast a
+// core is after it was idle.
 #pragma once
 
 #include <filesystem>

@@ -17,7 +17,7 @@ namespace carillon::tool {
 void prepare_standard_streams() {
     for (int const each : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
         if (::fcntl(each, F_GETFD) >= 0 || errno != EBADF) continue;
-        // The lowest number that is free, which is this one.
+        // Opens the lowest free number, which is this one.
         (void)::open("/dev/null", each == STDIN_FILENO ? O_WRONLY : O_RDONLY);
     }
     for (int const each : {SIGPIPE, SIGXFSZ}) (void)std::signal(each, SIG_IGN);

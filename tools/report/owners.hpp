@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What owners say of what they serve and what goes through it, asked again and again.
+// The repeated reports of owners about the objects that they serve, and their traffic.
 #pragma once
 
 #include <carillon/connection.hpp>
@@ -14,7 +14,7 @@
 
 namespace carillon::tool {
 
-// A block of a kernel that somebody serves, or the end of an object.
+// A block of a kernel that is served, or the end of an object.
 struct WatchedBlock {
     std::string object;  // that clients ask for
     ObjectKind kind = ObjectKind::kernel;
@@ -57,7 +57,7 @@ class WatchedOwners {
     // `user`: as ConnectOptions::owner_user.
     WatchedOwners(std::vector<std::string> const& paths, std::string name,
                   std::chrono::nanoseconds timeout, std::optional<std::uint32_t> user = {});
-    // One report of each path, in their order. An owner that has gone is a report too.
+    // One report for each path, in order. An owner that has gone has a report too.
     [[nodiscard]] std::vector<OwnerReport> ask();
 
    private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rivals of lines: bare flags each way between CPU threads and a block for each.
+// The alternative to lines: bare flags each way between CPU threads and a block for each.
 #pragma once
 
 #include <carillon/carillon.hpp>
@@ -48,8 +48,8 @@ class FlagRig {
         if (!layout.replies) own_replies_ = device.allocate_host(replies_size());
     }
 
-    // Starts blocks that answer `count` trips each, with pauses of so long in all between them;
-    // they run on return. Throws TimeoutError.
+    // Starts blocks that answer `count` trips each, with so long pauses in all between them; they
+    // run on return. Throws TimeoutError.
     void start(std::uint32_t count, std::chrono::nanoseconds pauses = {}) {
         reports_.clear();
         std::memset(requests_.host_ptr(), 0, requests_.size());

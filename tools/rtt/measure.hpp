@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the measures of `carillon rtt` share, and where they are.
+// The parts that the measures of `carillon rtt` share, and their factories.
 #pragma once
 
 #include <carillon/carillon.hpp>
@@ -78,7 +78,8 @@ inline void await_flag(HostWait const& wait, Flag flag, std::uint32_t value) {
     }
 }
 
-// The factories of the table, which are in measures/. Nothing where a device has no such measure.
+// The factories of the table, which are in measures/. A factory returns null if the device has no
+// such measure.
 #define MEASURE(name, make) [[nodiscard]] std::unique_ptr<Measure> make(RttStage const& stage);
 #include "rtt/measures.def"
 #undef MEASURE

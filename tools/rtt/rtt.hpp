@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `carillon rtt`: round trips CPU -> device -> CPU, ours and the rivals', in one run.
+// `carillon rtt`: round trips CPU -> device -> CPU, ours and the alternatives', in one run.
 #pragma once
 
 #include <carillon/device.hpp>
@@ -36,7 +36,7 @@ struct RttResult {
     UsersResult users;
 };
 
-// Throws whatever the library throws, and TimeoutError when a round trip takes over a second.
+// Throws what the library throws, and TimeoutError when a round trip takes over a second.
 [[nodiscard]] RttResult run_rtt(Device const& device, RttOptions const& options,
                                 Progress const& progress);
 

@@ -12,7 +12,7 @@
 namespace carillon::tool {
 namespace {
 
-// Measured together, so that the rows of all tables can be compared.
+// All rows are measured together, so that the rows of all tables can be compared.
 UsersRows make_rows(UsersStage const& stage) {
     UsersRows rows;
     add_payload_rows(stage, rows);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The second part of `carillon rtt`: what users do. Kernels with default options, messages of many
-// sizes, many threads, large rings, calls after a pause, requests in a row; and their rivals.
+// The second part of `carillon rtt`: the uses of real programs. Kernels with default options,
+// messages of many sizes, many threads, large rings, calls after a pause, requests in a row; and
+// their alternatives.
 #pragma once
 
 #include <carillon/device.hpp>
@@ -25,7 +26,7 @@ struct UsersOptions {
     std::uint32_t rounds = 1;
     std::uint32_t pauses = 1;  // of each row, in all
 
-    // Enough of everything beside a first part with so many iterations of each measure.
+    // Fills in the counts that suit a first part with so many iterations of each measure.
     [[nodiscard]] UsersOptions scaled(std::uint32_t of_first_part) const;
 };
 
@@ -47,8 +48,8 @@ struct UsersResult {
     std::vector<UsersFigure> figures;
 };
 
-// Throws whatever the library throws, TimeoutError when a reply does not come, and Error when
-// another one comes.
+// Throws what the library throws, TimeoutError when a reply does not come, and Error when a wrong
+// one comes.
 [[nodiscard]] UsersResult run_users(Device const& device, UsersOptions const& options,
                                     Progress const& progress);
 

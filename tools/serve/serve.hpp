@@ -21,9 +21,8 @@ enum class BuiltinKind : std::uint8_t { block_each, pool };
 [[nodiscard]] ServedKernelLibrary const* builtin_kernel(std::string_view name,
                                                         BuiltinKind kind = BuiltinKind::block_each);
 
-// The kernel of a library, which stays loaded: whoever has been started may be at its code. Throws
-// UnsupportedError, which names the file and the cause, for what is no library with a kernel of
-// this version.
+// The kernel of a library, which stays loaded: threads may be in its code. Throws UnsupportedError,
+// which names the file and the cause, if the file is no library with a kernel of this version.
 [[nodiscard]] ServedKernelLibrary const& load_kernel(std::filesystem::path const& file);
 
 struct ServeRequest {
@@ -49,9 +48,9 @@ class RunningServed {
     ~RunningServed();
 
     [[nodiscard]] ServedKernelFacts const& facts() const { return facts_; }
-    // Throws what ended it by an error.
+    // Throws the error that ended it.
     [[nodiscard]] bool running() const;
-    // Throws where requests are unanswered after so long.
+    // Throws if requests are unanswered after this time.
     void drain(std::uint64_t milliseconds);
 
    private:

@@ -15,14 +15,14 @@
 namespace carillon::tool {
 namespace {
 
-// ECMA-48 and what xterm has made common; every terminal since understands them.
+// Sequences of ECMA-48, and some that xterm introduced; every terminal since understands them.
 constexpr char const* other_screen = "\x1b[?1049h\x1b[?25l";
 constexpr char const* first_screen = "\x1b[?25h\x1b[?1049l";
 constexpr char const* top_left = "\x1b[H";
 constexpr char const* clear_to_end_of_line = "\x1b[K";
 constexpr char const* clear_below = "\x1b[J";
 
-// The first so many characters, of UTF-8.
+// The first `most` characters, in UTF-8.
 std::string first_characters(std::string const& line, std::size_t most) {
     std::size_t at = 0;
     auto const begins = [&] { return (static_cast<unsigned char>(line[at]) & 0xc0U) != 0x80; };

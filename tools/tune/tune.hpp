@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `carillon tune`: which SMs, pages and cores make calls short.
+// `carillon tune`: the SMs, pages and cores that make calls short.
 #pragma once
 
 #include <carillon/placement.hpp>

@@ -12,7 +12,7 @@ namespace {
 constexpr detail::Sequence first_answer =
     (detail::Sequence{1} << 32U) - 99;  // tags wrap early in every ring
 constexpr std::uint32_t answer_slots = 32;
-constexpr unsigned least_blocks = 5;  // from so many on, a kernel's answers are bulk copies
+constexpr unsigned least_blocks = 5;  // a kernel's answers are bulk copies from so many blocks on
 
 // Rings of answers, taken by as many threads as there are.
 template <class T>

@@ -10,7 +10,7 @@
 
 namespace carillon::tool {
 
-// How long the host waits at the end for what the device says it sent.
+// The time that the host waits at the end for messages that the device says it sent.
 inline constexpr std::chrono::seconds arrival_patience{5};
 
 // Lines of one ring before a thread turns to its next.

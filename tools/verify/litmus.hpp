@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The litmus tests that run_verify() is made of. Each runs for a time, with the discipline or
-// without a piece of it, and returns what it found.
+// The litmus tests of run_verify(). Each runs for a time, with the discipline or without a part of
+// it, and returns its findings.
 #pragma once
 
 #include <carillon/carillon.hpp>
@@ -107,7 +107,7 @@ struct StoreForm {
 [[nodiscard]] Findings run_pairs(VerifyStage const& stage, bool release,
                                  std::chrono::nanoseconds time);
 
-// two_threads_in_order: the second line is another thread's, which has seen that the first is
+// two_threads_in_order: another thread writes the second line, after it has seen the first one
 // written; `fence`: the first thread fences in between.
 [[nodiscard]] Findings run_two_threads(VerifyStage const& stage, bool fence,
                                        std::chrono::nanoseconds time);

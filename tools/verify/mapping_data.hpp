@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `carillon verify --data`: whether the bytes that the CPU writes through its mapping of device
-// memory are those that the device has, and the other way round; what gdrcopy's sanity does.
+// `carillon verify --data`: whether the device has the bytes that the CPU writes through its
+// mapping of device memory, and the other way round; gdrcopy's sanity does this too.
 #pragma once
 
 #include <carillon/copy.hpp>

@@ -11,7 +11,7 @@
 namespace carillon::tool {
 namespace {
 
-// A ring that threads share, and what came through it.
+// A ring that threads share, and the messages that came through it.
 class MpmcLines {
    public:
     MpmcLines(VerifyStage const& stage, MpmcTest const& test)
@@ -95,7 +95,7 @@ class MpmcLines {
         return next - window_;
     }
 
-    // Messages of the end of which none of a window came after them.
+    // Adds the messages at the end of a window after which none came.
     void add_missing(Findings& findings) const {
         arrivals_.invalidate(0, arrivals_.size());
         Arrivals const arrivals = at(arrivals_.host_ptr());

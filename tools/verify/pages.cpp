@@ -58,7 +58,7 @@ class RoundSender {
     [[nodiscard]] bool is_over() const {
         return detail::HostCached().load_word(&view_.status->ended) == round_;
     }
-    // How many of the words that tell the pages are there.
+    // How many of the words that report the pages have come.
     [[nodiscard]] std::uint32_t words_told() const {
         std::uint32_t told = 0;
         for (std::uint32_t i = 0; i < words(); ++i) {

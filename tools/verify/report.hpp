@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `carillon verify` says of its result.
+// The report of `carillon verify`.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -182,7 +182,7 @@ class Verification {
         done(share);
     }
 
-    // Nothing in the library relies on it: what it finds is a figure.
+    // The library does not rely on this order: the findings are only a figure.
     void bulk_data(double share) {
         DataTest test{Direction::to_host};
         test.bulk = true;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// `carillon verify`: litmus tests of the facts of docs/guarantees.md on the machine at hand. Each
-// runs with the discipline, where a violation is an error, and with a piece of it taken away: its
-// control, which says whether the test could have shown anything here.
+// `carillon verify`: litmus tests of the facts of docs/guarantees.md on this machine. Each runs
+// with the discipline, where a violation is an error, and without a part of it. The second run is
+// its control: it shows whether the test could have shown anything here.
 #pragma once
 
 #include <carillon/device.hpp>
@@ -73,7 +73,7 @@ struct VerifyResult {
     [[nodiscard]] std::uint64_t checks_of(std::string const& name) const;
 };
 
-// Throws whatever the library throws, and TimeoutError when a kernel does not start or end.
+// Throws what the library throws, and TimeoutError when a kernel does not start or end.
 [[nodiscard]] VerifyResult run_verify(Device const& device, VerifyOptions const& options,
                                       Progress const& progress);
 

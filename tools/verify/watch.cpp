@@ -160,7 +160,7 @@ Findings run_two_threads(VerifyStage const& stage, bool fence, std::chrono::nano
     Memory const memory = stage.device.allocate(std::size_t{2} * watched * sizeof(detail::Line));
     auto* const first = static_cast<detail::Line*>(memory.host_ptr());
     auto const* const on_device = static_cast<detail::Line const*>(memory.device_ptr());
-    // In two parts, which a write-combining buffer does not let go of by itself.
+    // Stores in two parts, which a write-combining buffer does not send by itself.
     StoreKind const kind =
         stage.device.traits().write_combining ? StoreKind::sse2 : StoreKind::cached;
     detail::HostMapped const far =

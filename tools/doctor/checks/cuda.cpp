@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the driver was told to treat kernels: variables of the environment, and MPS.
+// The driver's settings for kernels: environment variables, and MPS.
 #include <fmt/format.h>
 
 #include <cstdlib>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vulkan: the loader, the drivers that it is told of (ICDs), and the device among theirs.
+// Vulkan: the loader, the drivers that its files name (ICDs), and the device among theirs.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

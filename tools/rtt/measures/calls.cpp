@@ -17,7 +17,7 @@ void time_calls(RttStage const& stage, std::uint32_t count, Samples& samples,
     });
 }
 
-// Calls to a block that has nothing but its loop: what PersistentKernel adds is the rest.
+// Calls to a block that has only its loop. PersistentKernel's time minus this is what it adds.
 class BareCallMeasure final : public Measure {
    public:
     explicit BareCallMeasure(RttStage stage) : stage_(std::move(stage)) {}

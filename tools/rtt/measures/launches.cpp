@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rivals that go through the driver: launches, graphs, stream writes.
+// The alternatives through the driver: launches, graphs, stream writes.
 #include <carillon/carillon.hpp>
 
 #include "rtt/measure.hpp"

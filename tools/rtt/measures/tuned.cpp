@@ -26,8 +26,8 @@ class TunedCallMeasure final : public Measure {
         options.lifetime = std::chrono::nanoseconds(stage_.bound.ns);
         options.wait = stage_.wait.style();
         Channels const placed{.placement = Placement::tuned, .profile = profile_};
-        // Which page is fast depends on the core too, so the choice is made from there. Blocks
-        // that are threads would inherit it.
+        // The core decides which page is fast, so the choice is made from that core. Blocks that
+        // are threads would inherit its affinity.
         std::optional<OnCore> here;
         if (!profile_->cores.empty() && !stage_.device.traits().shares_processors) {
             here.emplace(profile_->cores.front().id);

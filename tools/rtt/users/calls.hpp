@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What several tables measure. For sources that start kernels.
+// Measures that several tables use. For sources that start kernels.
 #pragma once
 
 #include <carillon/carillon.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// By capacity: what the pages of a large ring cost.
+// By capacity: the cost of a large ring's pages.
 #include <carillon/carillon.hpp>
 #include <string>
 

@@ -29,7 +29,8 @@ class PausedMeasure : public UsersMeasure {
 
    protected:
     [[nodiscard]] std::uint32_t trips() const { return stage_.warm_up + stage_.pauses; }
-    // A kernel of one round waits as often as this thread, which may sleep for too long.
+    // The kernel of a round lasts through all its pauses. Twice their sum, since this thread may
+    // sleep too long.
     [[nodiscard]] std::chrono::nanoseconds pauses() const {
         return 2 * stage_.pauses * stage_.pause;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests a second, where the next one is sent before the last is answered: of one channel whose
-// handler has one thread and keeps a state, and of one block of a pool.
+// Requests per second if the next one is sent before the last is answered: through one channel
+// whose handler has one thread and keeps a state, and through one block of a pool.
 #include <algorithm>
 #include <array>
 #include <carillon/carillon.hpp>
@@ -96,7 +96,7 @@ void require_word(Sized<8> const& reply, std::uint64_t expected) {
     if (reply.word[0] != expected) throw Error("rtt", "the reply to another request came back");
 }
 
-// `send(count)` sends so many requests and takes their replies.
+// `send(count)` sends `count` requests and takes their replies.
 template <class Send>
 void count_requests(std::uint32_t calls, UsersFigures& figures, Send&& send) {
     std::uint32_t const count = (calls * requests_a_call + batch - 1) / batch * batch;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tables of "what users do" are made of. A file a table; to add a row: a line there.
+// The parts of the tables of "what users do". Each table has a file; to add a row, add a line
+// there.
 #pragma once
 
 #include <carillon/device.hpp>
@@ -28,7 +29,7 @@ struct UsersFigures {
     std::vector<double> per_second;  // one per turn, if calls are counted
 };
 
-// One way of making calls. run() makes `count` of them, or so many by each thread.
+// One way of making calls. run() makes `count` of them, or `count` in each thread.
 class UsersMeasure {
    public:
     virtual ~UsersMeasure() = default;
