@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The adversary has teeth for chunks: what is not disciplined breaks on its machine.
+// The adversary can break chunks: a protocol without one of its rules fails on its machine.
 #include "adversary/scenarios/chunk_scenario.hpp"
 
 namespace carillon::test {
@@ -11,7 +11,7 @@ struct FencelessLateGpu : LateGpu {
     static void fence_system() {}
 };
 
-// A late load sees what the producer wrote into the chunk after its credit.
+// A late load sees what the producer writes into the chunk after its credit.
 TEST(AdversaryBreaksTest, aChunkReleasedWithoutAFence) {
     Configuration const ordinary{{}, {StoreKind::avx2, PublishMode::one_step}};
     EXPECT_TRUE(fails_for_some_seed(ordinary, "has other data", [](Policies const& policies) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The adversary has teeth: what is not disciplined breaks on its machine.
+// The adversary can break rings: a protocol without one of its rules fails on its machine.
 #include <utility>
 
 #include "adversary/scenarios/flag_scenario.hpp"
@@ -217,7 +217,7 @@ TEST(AdversaryBreaksTest, aLineSkippedWithoutASecondLook) {
     }));
 }
 
-// A CPU that loses track of who has claimed what.
+// A CPU on which two threads can claim the same numbers.
 TEST(AdversaryBreaksTest, aClaimThatAnotherThreadMadeToo) {
     EXPECT_TRUE(fails_for_some_seed(ordinary, "", [](Policies const& policies) {
         BlindExchange<Policies::HostNear> const near{policies.host_near()};
@@ -226,7 +226,7 @@ TEST(AdversaryBreaksTest, aClaimThatAnotherThreadMadeToo) {
     }));
 }
 
-// A living thread's claim is given up, and written all the same.
+// A living thread's claim is given up, although the thread goes on to write.
 TEST(AdversaryBreaksTest, aClaimWithoutARecord) {
     EXPECT_TRUE(fails_for_some_seed(ordinary, "", [](Policies const& policies) {
         WithoutRecord<Policies::HostNear> const near{policies.host_near()};

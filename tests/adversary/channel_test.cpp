@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Channels on the adversary's machine: of messages of one line and of several, whose replies leave
-// by quads or by bulk copies, and whose requests are served one by one or in rows.
+// Channels on the adversary's machine, with messages of one line and of several. Replies leave by
+// quads or by bulk copies; requests are served one by one or in rows.
 #include "adversary/scenarios/channel_scenario.hpp"
 #include "support/sized.hpp"
 
@@ -12,7 +12,7 @@ class AdversaryChannelTest : public testing::TestWithParam<Configuration> {};
 INSTANTIATE_TEST_SUITE_P(With, AdversaryChannelTest, testing::ValuesIn(all_configurations()),
                          configuration_name);
 
-// How the host stores says nothing of bulk copies, which the device sends.
+// The host's stores do not matter for bulk copies, which the device sends.
 class AdversaryChannelBulkTest : public testing::TestWithParam<Configuration> {};
 INSTANTIATE_TEST_SUITE_P(With, AdversaryChannelBulkTest,
                          testing::ValuesIn(one_configuration_for_each_bus()), configuration_name);
@@ -101,7 +101,7 @@ TEST(AdversaryBreaksTest, repliesByBulkCopyAreAheadOfTheirData) {
     EXPECT_TRUE(fails_for_some_seed(broken_channel, "without data", channel<BulkWithData>));
 }
 
-// A block whose copies are under way when it ends.
+// A block that ends while its copies are in flight.
 struct UnsettledGpu : AdversaryBulkGpu {
     using AdversaryBulkGpu::AdversaryBulkGpu;
     static void settle_bulk() {}

@@ -49,7 +49,7 @@ TEST_P(AdversaryDoorbellTest, onTheHostLosesNoRingNorWhatWasWrittenBefore) {
     }));
 }
 
-// A device to which even a store fence does not keep the CPU's writes in order.
+// On this device even a store fence does not keep the CPU's writes in order.
 TEST(AdversaryReadBackFlagTest, toTheDeviceBringsItsData) {
     Configuration const configuration{
         {.fences_order = false}, {StoreKind::avx2, PublishMode::one_step}, true};

@@ -16,7 +16,7 @@ TEST_P(AdversaryLeaseTest, eachIsServedInItsOwnMemoryAndNeverAfterItIsOver) {
     EXPECT_TRUE(holds_for_all_seeds(GetParam(), leases));
 }
 
-// A device to which even a store fence does not keep the CPU's writes in order.
+// On this device even a store fence does not keep the CPU's writes in order.
 TEST(AdversaryReadBackLeaseTest, placeComesBeforeItsNumber) {
     Configuration const configuration{
         {.fences_order = false}, {StoreKind::avx2, PublishMode::one_step}, true};

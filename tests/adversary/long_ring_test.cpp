@@ -7,8 +7,8 @@ namespace carillon::test {
 using namespace detail;
 namespace {
 
-// Two lines, of the second one quad or all; and three, of which nothing but the first is looked at
-// until that is there.
+// Two lines, the second with one quad or with all; and three lines. The consumer looks only at the
+// first line until that has arrived.
 using TwoLines = SizedWords<56>;
 using TwoFullLines = SizedWords<96>;
 using ThreeLines = SizedWords<104>;

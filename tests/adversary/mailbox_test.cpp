@@ -64,7 +64,7 @@ TEST_P(AdversaryMailboxToHostTest, bringsItsData) {
     }));
 }
 
-// A device to which even a store fence does not keep the CPU's writes in order.
+// On this device even a store fence does not keep the CPU's writes in order.
 TEST(AdversaryReadBackMailboxTest, toTheDeviceBringsItsData) {
     Configuration const configuration{
         {.fences_order = false}, {StoreKind::avx2, PublishMode::one_step}, true};

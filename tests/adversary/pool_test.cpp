@@ -32,7 +32,7 @@ TEST_P(AdversaryPoolTest, repliesOfSeveralLinesAreWholeAndGoToWhoAsked) {
     }));
 }
 
-// How the host stores says nothing of bulk copies, which the device sends.
+// The host's stores do not matter for bulk copies, which the device sends.
 class AdversaryPoolBulkTest : public testing::TestWithParam<Configuration> {};
 INSTANTIATE_TEST_SUITE_P(With, AdversaryPoolBulkTest,
                          testing::ValuesIn(one_configuration_for_each_bus()), configuration_name);

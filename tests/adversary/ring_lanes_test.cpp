@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rings whose device's end is a warp's, on the adversary's machine.
+// Rings whose end on the device is a warp, on the adversary's machine.
 #include "adversary/scenarios/lanes_scenario.hpp"
 
 namespace carillon::test {

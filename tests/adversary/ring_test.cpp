@@ -88,7 +88,7 @@ TEST_P(AdversaryRingToHostTest, batchesArriveOnceWholeAndInOrder) {
     EXPECT_TRUE(holds_for_all_seeds(GetParam(), batches_to_host));
 }
 
-// A device to which even a store fence does not keep the CPU's writes in order.
+// On this device even a store fence does not keep the CPU's writes in order.
 class AdversaryReadBackTest : public testing::TestWithParam<Configuration> {};
 constexpr Bus unordered_words{.pieces = Pieces::words, .fences_order = false};
 INSTANTIATE_TEST_SUITE_P(

@@ -16,7 +16,7 @@ TEST_P(AdversarySharedPoolTest, eachRequestIsServedOnceAndItsReplyIsWholeAndHasI
     }));
 }
 
-// A device to which even a store fence does not keep the CPU's writes in order.
+// On this device even a store fence does not keep the CPU's writes in order.
 TEST(AdversaryReadBackSharedPoolTest, newsComeBehindTheNumber) {
     Configuration const configuration{
         {.fences_order = false}, {StoreKind::avx2, PublishMode::one_step}, true};

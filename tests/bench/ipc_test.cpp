@@ -13,7 +13,7 @@
 namespace carillon::tool {
 namespace {
 
-// Answers as its block would, but for what `wrong` makes of a reply.
+// Answers as its block would, except that `wrong` changes a reply.
 class FakeClient {
    public:
     [[nodiscard]] IpcReply call(IpcRequest const& request, std::chrono::nanoseconds /*timeout*/) {

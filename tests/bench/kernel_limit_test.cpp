@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of the command's measures last as long as what they are started for, whatever numbers an
-// option takes.
+// Kernels of the command's measures last at least as long as their measure, for any value of an
+// option.
 #include <gtest/gtest.h>
 
 #include <chrono>

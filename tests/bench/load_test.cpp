@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arithmetic of `carillon-bench load`: what a latency is when messages are sent on a schedule.
+// The arithmetic of `carillon-bench load`: the latency of a message that is sent on a schedule.
 #include "load/schedule.hpp"
 
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 namespace carillon::tool {
 namespace {
 
-// Time that passes by itself at every look, and replies that come a fixed time after the request.
+// Time passes at every look, and replies come a fixed time after the request.
 struct FakeMachine {
     std::int64_t now = 1'000'000;
     std::int64_t look = 10;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `carillon-bench soak`: what its check makes of replies that are not as they should be, and small
-// runs.
+// `carillon-bench soak`: how its check judges wrong replies, and small runs.
 #include "soak/soak.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program of somebody else: one call to a kernel on the emulated device.
+// A user's program: one call to a kernel on the emulated device.
 #ifdef CONSUMER_OF_ONE_HEADER  // one whose classes come from no device
 #include <carillon/cores.hpp>
 

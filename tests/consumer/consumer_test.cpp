@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Of somebody else: a handler of several threads, tested without a GPU.
+// A user's test: a handler of several threads, tested without a GPU.
 #include <carillon/carillon.hpp>
 #include <carillon/testing.hpp>
 #include <cstdio>

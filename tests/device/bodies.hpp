@@ -71,7 +71,7 @@ CARILLON_HD bool pop_patiently(End& end, T& message) {
     return true;
 }
 
-// Sends back what it is sent; a message that came damaged goes back as number 0.
+// Echoes its messages; a damaged message comes back as number 0.
 struct EchoBody {
     DeviceConsumer<Message> in;
     DeviceProducer<Message> out;
@@ -96,7 +96,7 @@ struct CountedReply {
     std::uint64_t served;  // how many this block has answered, this one included
 };
 
-// Answers once the host has opened the gate, so that a test decides what is late.
+// Answers when the host has opened the gate, so that a test decides which replies are late.
 struct GatedHandler {
     std::uint64_t const* gate = nullptr;
     std::uint64_t* entered = nullptr;  // a word in host memory, or none: 1 once one waits

@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 
 inline constexpr char const* tested_devices[] = {"emulated", "emulated:vulkan", "cuda:0"};
 
-// Any device, for what needs no kernel.
+// A fixture on any device, for tests that need no kernel.
 class DeviceTest : public testing::TestWithParam<char const*> {
    protected:
     void SetUp() override { open({}); }
@@ -71,7 +71,7 @@ inline std::string device_name(testing::TestParamInfo<char const*> const& info) 
     INSTANTIATE_TEST_SUITE_P(On, Fixture, testing::ValuesIn(::carillon::test::tested_devices), \
                              ::carillon::test::device_name)
 
-// And on a GPU whose rings are in host memory.
+// Instantiates the fixture also on a GPU whose rings are in host memory.
 #define CARILLON_ON_HOST_MEMORY(Fixture)                                            \
     INSTANTIATE_TEST_SUITE_P(InHostMemory, Fixture, testing::Values("cuda:0:host"), \
                              ::carillon::test::device_name)

@@ -10,7 +10,7 @@
 
 namespace carillon::test {
 
-// A kernel of one block and four slots, whose handler holds a request back until the gate opens.
+// A kernel of one block and four slots, whose handler holds each request until the gate opens.
 class GatedKernelTest : public KernelTest {
    protected:
     void SetUp() override {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program asks for and cannot have: told at once, with the cause, and in the terms in which
-// it was asked for.
+// Choices that a program cannot have: the error comes at once, with the cause, and in the terms of
+// the program's request.
 #include "device/device_fixture.hpp"
 
 namespace carillon::test {

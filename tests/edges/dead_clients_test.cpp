@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that end without letting go of their client, and clients that others let go of.
+// Threads that end while they hold a client, and clients that other threads release.
 #include <memory>
 #include <optional>
 #include <thread>
@@ -20,7 +20,7 @@ class DeadClientsTest : public KernelTest {
         KernelTest::SetUp();
         if (!IsSkipped()) gate_.emplace(device());
     }
-    // A client that asks for so much and whose thread dies then.
+    // Makes requests on a client whose thread dies then.
     template <class Kernel>
     void die(Kernel& kernel, std::uint64_t requests, std::uint64_t gate) {
         std::thread([&] {

@@ -18,7 +18,7 @@
 namespace carillon::test {
 using namespace detail;
 
-// Counts what it serves, beyond the life of the kernel.
+// Counts the requests that it serves; the count outlives the kernel.
 struct CountsServed {
     static inline std::atomic<int> served = 0;
 
@@ -124,8 +124,8 @@ TEST_F(DrainTest, ticketOfAPoolHasItsReply) {
         [&](std::chrono::nanoseconds timeout) { kernel.drain(timeout); });
 }
 
-// The owner waits until each client has said that all is answered; of a client in this process, as
-// of any other.
+// The owner waits until each client has reported that all is answered, for a client in this process
+// as for any other.
 template <class Requests>
 void expect_waits_for_connected(Device const& device, auto&& expect) {
     TemporaryDirectory const directory;
@@ -168,7 +168,7 @@ TEST_F(DrainTest, saysThatTheKernelItselfHasNotEnded) {
     kernel.drain(patience);
 }
 
-// A pool whose parts are at hand.
+// A pool with access to its parts.
 class OpenPool {
    public:
     using Body = detail::PoolBody<CountsServed, int, int>;

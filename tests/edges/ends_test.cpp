@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device's end that counts messages is one kernel's: who takes it a second time is told, and by
-// whom it was taken.
+// An end on the device that counts messages belongs to one kernel. A second kernel that takes it
+// gets an error that names the first one.
 #include <string>
 
 #include "device/device_fixture.hpp"

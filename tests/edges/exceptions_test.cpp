@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exceptions of every function of the user's, wherever it is called: nothing is delivered twice,
-// nothing else is lost, and who waits for it hears of it.
+// Exceptions of every user's function, wherever the library calls it: nothing is delivered twice,
+// nothing else is lost, and a waiting caller gets the exception.
 #include <cstdlib>
 #include <stdexcept>
 #include <vector>
@@ -169,7 +169,7 @@ TEST(HandlerThatExitsDeathTest, isToldOf) {
         testing::ExitedWithCode(3), "write CARILLON_HD");
 }
 
-// Catches a poll that begins anew with what it handed out before.
+// Catches a poll that hands out again the messages that it handed out before.
 TEST_P(ExceptionsTest, ofAPollsUseEndItAndTheNextPollGoesOnBehind) {
     for (std::uint64_t bad = 0; bad < numbers; ++bad) {
         SCOPED_TRACE(bad);

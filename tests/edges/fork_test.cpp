@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A process that forks. C: the child, whose every use of what it inherited is an error and harms
-// nobody. P: the parent, which goes on.
+// A process that forks. C is the child: every use of an inherited object is an error and harms
+// nobody. P is the parent, which goes on.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -65,7 +65,7 @@ TEST_P(ForkTest, childThatUnwindsLeavesTheKernelAlone) {
     kernel->stop(patience);
 }
 
-// Catches a static destructor that waits for a thread which the child does not have.
+// Catches a static destructor that waits for a thread that the child does not have.
 TEST_P(ForkTest, childThatExitsInOrderBesideAKernelInStaticStorageEnds) {
     if (on_gpu()) GTEST_SKIP() << "what CUDA does at the exit of a child is not ours";
     static std::optional<Kernel> kernel;
@@ -149,7 +149,7 @@ TEST_P(ForkTest, ringsAndTheirLikeAreTheParents) {
                       [&] { return memory.export_fd(); });
               }),
               0);
-    // A child that lets go of all of them gives nothing up.
+    // A child that releases all of them gives nothing up.
     EXPECT_EQ(in_child([&] {
                   chunk.reset();
                   piece.reset();
@@ -305,7 +305,7 @@ TEST(EmulatedForkTest, endsThatStandInForAKernelsAreTheParents) {
     EXPECT_TRUE(pops.try_pop(bytes));
 }
 
-// Drivers are refused: what they opened is their process's.
+// A driver that the parent has opened belongs to the parent: the child is refused.
 TEST(EmulatedForkTest, childOpensNoDriverThatItsParentHasOpened) {
     if (CARILLON_THREAD_SANITIZER != 0) {
         GTEST_SKIP() << "the thread sanitizer does not follow a fork beside threads";

@@ -78,7 +78,7 @@ class Expected {
 };
 
 struct Limit {
-    // `call`: returns anything; what returns a bool is to return true.
+    // `call` may return anything; a bool must be true.
     template <class Call>
     Limit(std::string what_, Expected expected_, Call call_)
         : what(std::move(what_)), expected(std::move(expected_)), call([call_]() mutable {
@@ -146,7 +146,7 @@ void try_short_durations(std::string const& what, Expected const& expected, Call
         try_limit({what + ", " + each.name, expected, [&] { return call(each.value); }});
     }
 }
-// With the longest too, which does not time out.
+// Tries all durations, for a call that does not time out.
 template <class Call>
 void try_durations(std::string const& what, Expected const& expected, Call const& call) {
     try_short_durations(what, expected, call);

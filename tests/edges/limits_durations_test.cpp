@@ -348,7 +348,7 @@ TEST_P(LimitsOfDurationsTest, threadsOfServices) {
                   [&](auto spin) { return answers({.spin = spin}); });
     try_short_durations("ServiceThreadOptions::sleep", Expected::behaves(),
                         [&](auto sleep) { return answers({.sleep = sleep}); });
-    // It looks once more, when it is told to end.
+    // The service's thread looks once more when it is told to end.
     try_limit({"ServiceThreadOptions::sleep, max", Expected::behaves(), [&] {
                    return is_silent([&] {
                        EchoService(device(), twice, {.thread = {.spin = 0ns, .sleep = longest}});

@@ -18,7 +18,7 @@ using Kernel = PersistentKernel<GatedHandler>;
 using Pooled = PersistentKernel<GatedHandler, Pool>;
 using Service = HostService<int, int>;
 
-// Each is where its end is, or a handle of which none is ever empty.
+// These types can be neither copied nor moved, so no object of them is ever moved from.
 template <class T>
 inline constexpr bool stays = !std::is_copy_constructible_v<T> && !std::is_move_constructible_v<T>;
 static_assert(stays<Ring<int, Direction::to_device>> && stays<Ring<int, Direction::to_host>>);

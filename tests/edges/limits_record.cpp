@@ -36,7 +36,7 @@ std::string today() {
     return text;
 }
 
-// CARILLON_EDGES_JSON names the file, CARILLON_COMMIT what it is a result of.
+// CARILLON_EDGES_JSON names the file, CARILLON_COMMIT the commit of the result.
 class WriteRecord : public testing::Environment {
    public:
     void TearDown() override {

@@ -111,7 +111,7 @@ TEST_F(MpmcConsumersTest, nextOneGoesOnWithTheStripeOfAThreadThatEndedWithoutLet
     expect_all_taken_once();
 }
 
-// Nobody makes a new end, and nobody calls recover().
+// No thread makes a new end or calls recover().
 TEST_F(MpmcConsumersTest, oneThatWaitsFindsTheStripeOfAThreadThatEnded) {
     auto consumer = ring_.consumer();
     std::unique_ptr<ToHost::HostConsumer> leaked;
@@ -169,7 +169,7 @@ TEST_F(MpmcConsumersTest, stripeWhoseLastUseThrewBeforeTheThreadEndedIsLeftToo) 
     expect_all_taken_once();
 }
 
-// Another thread uses the end: this one, which is in a poll when the end's maker has gone.
+// Another thread uses the end: this one is in a poll when the end's maker is gone.
 TEST_F(MpmcConsumersTest, stripeThatIsBeingTakenIsNotLeftToOthers) {
     std::optional<ToHost::HostConsumer> handed;
     std::atomic<bool> made = false;

@@ -233,7 +233,7 @@ TEST_F(NamesTest, callsOfKernelsRingsAndMemory) {
     });
 }
 
-// An error that has ended a kernel is one object for all who call: none of them writes its text.
+// All callers get one error object when an error has ended the kernel: no thread writes its text.
 TEST_F(NamesTest, errorThatEndedAKernelIsOneForAllThreads) {
     PersistentKernel<NamesFails> kernel(device_, {.blocks = 2});
     EXPECT_THROW((void)kernel.channel(0).call(7, patience), Error);

@@ -48,8 +48,8 @@ class OneThreadTest : public testing::Test {
 #endif
     }
 
-    // While another thread is in wait(), call() is refused, and the error names both; `let_go()`
-    // ends the wait, which is as if nothing had been.
+    // While another thread is in wait(), call() is refused, and the error names both. `let_go()`
+    // ends the wait, which succeeds.
     template <class Wait, class Call, class LetGo>
     static void expect_refused(std::string const& name, Wait&& wait, Call&& call, LetGo&& let_go) {
         SCOPED_TRACE(name);
@@ -79,7 +79,7 @@ class OneThreadTest : public testing::Test {
         EXPECT_NO_THROW(call());
     }
 
-    // Whether nobody else was in a call.
+    // Whether no other thread was in a call.
     template <class Call>
     static bool did(Call&& call) {
         try {
@@ -158,7 +158,7 @@ TEST_F(OneThreadTest, clientOfAPooledKernel) {
         [&] { (void)client.try_take(ticket); }, [&] { AnswersLater::gate = true; });
 }
 
-// Catches a check that forbids what is allowed.
+// Catches a check that forbids an allowed use.
 TEST_F(OneThreadTest, callsOfAnotherObjectAndOneAfterTheOtherAreNone) {
     std::uint64_t one = 0;
     std::uint64_t other = 0;

@@ -115,7 +115,7 @@ TEST_P(TicketTest, ticketOfAnotherClientIsAUsageError) {
     EXPECT_EQ(other.wait(others, patience).value, 7U);
 }
 
-// Catches a ticket by place: what was given up leaves its place to another request.
+// Catches a ticket that is known by its place: an abandoned request leaves its place to another.
 TEST_P(TicketTest, ticketThatWasGivenUpIsNotTheNextRequests) {
     Gate gate(device());
     PersistentKernel<GatedHandler, Pool> kernel(device(), Pool{.clients = 2, .replies = 2}, {},

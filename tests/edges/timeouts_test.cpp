@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a timeout says: whether the request was sent, what had no room, and what the user called.
+// The text of a timeout: whether the request was sent, what was full, and the public call.
 #include <string>
 
 #include "device/bodies.hpp"
@@ -23,7 +23,8 @@ class TimeoutTest : public KernelTest {
             EXPECT_NE(std::string(error.what()).find(text), std::string::npos) << error.what();
         }
     }
-    // A program that calls until nothing is sent any more, and counts what may be served.
+    // A program that calls until nothing is sent any more, and counts the requests that may be
+    // served.
     template <class Asker>
     static std::uint64_t call_until_nothing_is_sent(Asker& asker) {
         for (std::uint64_t sent = 0;; ++sent) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be copied and moved: the table in docs/threads.md, checked by the compiler, and that the
-// table has every type of this list.
+// The table of docs/threads.md says which types can be copied and moved. The compiler checks it,
+// and a test checks that it has every type of this list.
 #include <fstream>
 #include <sstream>
 #include <string>

@@ -62,7 +62,7 @@ class DbnBytes {
     }
 
 #if defined(DBN_ZSTD)
-    // Compressed, the first so many bytes in a frame of their own.
+    // The bytes compressed, the first so many of them in a frame of their own.
     [[nodiscard]] DbnBytes compressed(std::size_t first) const {
         DbnBytes result;
         for (std::string const& part : {bytes_.substr(0, first), bytes_.substr(first)}) {

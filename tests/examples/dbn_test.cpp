@@ -130,7 +130,7 @@ TEST_F(DbnFileTest, theTimeOfSendingBehindARecordIsLeftOut) {
     for (std::uint32_t i = 0; i < 3000; ++i) expect_equal(file.records()[i], sample_record(i));
 }
 
-// Records of any length, also such as cross the end of what is read at a time.
+// Records of any length. Some cross the end of the reader's buffer.
 TEST_F(DbnFileTest, recordsOfOtherTypesAreSkippedAndCounted) {
     DbnBytes bytes;
     bytes.header();
@@ -270,7 +270,7 @@ TEST_F(DbnFileTest, compressedFilesMayBeginWithFramesThatAreSkipped) {
                    "not a DBN file: no \"DBN\" at byte 0");
 }
 
-// A frame without its size, whose window is of 2 GiB.
+// A frame without its size, whose window has 2 GiB.
 TEST_F(DbnFileTest, aLargeWindowIsToldFromDamage) {
     expect_refused(DbnBytes().raw("\x28\xb5\x2f\xfd").number(0, 1).number((31 - 10) << 3, 1),
                    "the zstd data need a larger window: decompress them with `zstd -d --long=31`");

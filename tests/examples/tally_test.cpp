@@ -70,7 +70,7 @@ TEST(TallyRecordsTest, everyKindOfActionHasItsCount) {
     }
 }
 
-// The one counts what it is sent, the other the records.
+// The handler counts its messages, the host's pass counts the records.
 TEST(TallyRecordsTest, theHandlerAndTheHostsPassAgree) {
     EXPECT_EQ(handled(sample_records(500)), tally_on_host(sample_records(500)));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program in which something goes wrong, for faults_test.py: victim DEVICE FAULT. It says on one
-// line what its callers saw, and its exit status is 0 if it could end in order.
+// A program in which a fault happens, for faults_test.py: victim DEVICE FAULT. It prints a line for
+// each thing that its callers saw, and ends with 0 if it could end in order.
 #include <carillon/carillon.hpp>
 #include <cstdio>
 #include <iterator>
@@ -23,8 +23,8 @@ struct Request {
     std::uint32_t number;
 };
 
-// Does what the request says; on the emulated device, whose faults would end this process, it
-// throws where a GPU would break. The loop ends after a while: the machine is not ours alone.
+// Makes the fault of its request. On the emulated device a fault would end this process, so it
+// throws instead. The loop ends after a while, since others use the machine too.
 struct Handler {
     CARILLON_HD std::uint32_t operator()(Request const& request) const {
         if (request.fault == Fault::loop) {
@@ -96,7 +96,8 @@ void ask(Kernel& kernel, unsigned channel, Fault fault, std::chrono::nanoseconds
     if (kernel.channel(channel).call({fault, 41}, timeout) != 42) throw Error("call", "wrong");
 }
 
-// One block breaks. The callers of both blocks see it, whoever comes later, and a new kernel.
+// Breaks one block. The callers of both blocks, later callers, and a new kernel report what they
+// see.
 void break_it(Device const& device, Fault fault) {
     bool const loop = fault == Fault::loop;
     auto left = Clock::now();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CPU's ends of a channel whose kernel writes what it likes, under a table of commands.
+// The CPU's ends of a channel whose kernel writes anything, under a table of commands.
 #include "carillon/client.hpp"
 #include "carillon/detail/host/host_channel.hpp"
 #include "fuzz/fuzz.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CPU's end of a ring of chunks whose kernel releases what it likes.
+// The CPU's end of a ring of chunks whose kernel releases anything.
 #include "carillon/detail/protocol/chunk_ring.hpp"
 
 #include "fuzz/fuzz.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory of a channel that a client of another process has, and writes what it likes into.
+// The memory of a channel that a client of another process has, and writes anything into.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A block that serves a client of another process, which writes what it likes into every word that
-// it has, at any time. The block comes back, and touches nothing outside of that memory: the
-// address sanitizer sees its accesses.
+// A block that serves a client of another process. The client writes anything into every word that
+// it has, at any time. The block returns, and touches no other memory: the address sanitizer sees
+// its accesses.
 #include "carillon/detail/kernel/serve.hpp"
 #include "carillon/detail/kernel/serve_long.hpp"
 #include "carillon/detail/protocol/channel_view.hpp"

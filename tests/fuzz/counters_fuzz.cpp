@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a client of another process counts, and its replies, in which it writes what it likes: what
-// the owner shows of it, and whether it ends the client for it.
+// The counters and replies of a client of another process, which writes anything into them: the
+// counts that the owner shows, and whether the owner ends the client.
 #include <array>
 
 #include "carillon/detail/host/counter_watch.hpp"
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint32_t counted_slots = 8;
 
-// Numbers of any size, and such as are nearly right.
+// Numbers of any size, and numbers that are nearly right.
 Sequence number(Input& input, Sequence near) {
     return input.below(2) == 0 ? input.take<Sequence>() : near + input.below(2 * counted_slots);
 }
@@ -45,7 +45,7 @@ CARILLON_FUZZ_TARGET(counters, input) {
         }
         (void)watch.look(words, counted_slots);
     }
-    // One who has kept to it is never ended, whatever another did before.
+    // A client that counts rightly is never ended, whatever another client did before.
     watch.begin(first);
     words = no_counts(first);
     for (Sequence i = 0; i != 2 * counted_slots; ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A market data file: records, or an error that says what is wrong at which byte.
+// A market data file gives records, or an error that names the fault and the byte.
 #include "examples/dbn/dbn.hpp"
 
 #include "fuzz/fuzz.hpp"

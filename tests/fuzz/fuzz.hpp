@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a fuzz target is made of. A target eats bytes, from libFuzzer (`scripts/fuzz`) or from a
-// file that was kept, and must come back whatever they are.
+// The parts of a fuzz target. A target eats bytes, from libFuzzer (`scripts/fuzz`) or from a file
+// that was kept, and must return for any bytes.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Log messages with anything in them: a text comes of each.
+// Log messages of any bytes: each gives a text.
 #include "carillon/log.hpp"
 
 #include "fuzz/fuzz.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CPU's reader of a mailbox whose writer writes what it likes.
+// The CPU's reader of a mailbox whose writer writes anything.
 #include "carillon/detail/protocol/mailbox.hpp"
 
 #include "fuzz/fuzz.hpp"

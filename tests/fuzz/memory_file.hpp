@@ -13,7 +13,7 @@
 
 namespace carillon::fuzz {
 
-// A file in memory with these bytes in it, for what reads files by their names.
+// A file in memory with these bytes, for functions that read files by their names.
 class MemoryFile {
    public:
     explicit MemoryFile(std::span<unsigned char const> bytes)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CPU's ends of MPMC rings whose other ends write what they like into the words and lines
-// that are theirs.
+// The CPU's ends of MPMC rings whose other ends write anything into their words and lines.
 #include "carillon/detail/protocol/mpmc_ring.hpp"
 
 #include "fuzz/fuzz.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks that serve clients of other processes together, one of which writes what it likes into
-// every word that it has, at any time. The blocks come back from each look, touch nothing outside
-// of that memory (the address sanitizer sees their accesses), and the other client is served.
+// Blocks that together serve clients of other processes. One client writes anything into every word
+// that it has, at any time. The blocks return from each look, touch no other memory (the address
+// sanitizer sees their accesses), and serve the other client.
 #include <array>
 
 #include "carillon/detail/access/device.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slots for replies: the CPU's claims of a pooled kernel's, whose blocks write what they like, and
-// the answers of a service that is asked by anything.
+// Slots for replies: the CPU claims those of a pooled kernel whose blocks write anything, and a
+// service answers requests that ask anything.
 #include "carillon/detail/protocol/reply_slots.hpp"
 
 #include "carillon/detail/protocol/host_call.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CPU's ends of rings whose other end writes what it likes: a credit that jumps ahead or runs
+// The CPU's ends of rings whose other end writes anything: a credit that jumps ahead or runs
 // backwards, lines under any tags.
 #include "carillon/detail/protocol/ring.hpp"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The status lines of a kernel that writes what it likes: all that the host makes of them.
+// The status lines of a kernel that writes anything, through all functions of the host that read
+// them.
 #include "carillon/detail/host/kernel_supervisor.hpp"
 
 #include "carillon/error.hpp"

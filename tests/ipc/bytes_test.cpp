@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages by bytes, with ends by bytes and ends of types at the other side. P: the owner, in this
-// process. C: a client of its, in this process too, through the socket.
+// Messages by bytes, with ends by bytes and ends of types at the other side. P is the owner, in
+// this process; C is its client, in this process too, through the socket.
 #include "carillon/bytes.hpp"
 
 #include <gtest/gtest.h>

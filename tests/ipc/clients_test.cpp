@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clients of other processes command a kernel of this one. P: this process, which owns the kernel.
-// C: a client, in a process of its own, which never loads CUDA.
+// Clients of other processes command a kernel of this one. P is this process, which owns the
+// kernel; C is a client, in a process of its own, which never loads CUDA.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -32,7 +32,7 @@ class ClientsTest : public KernelTest {
 };
 CARILLON_ON_EVERY_DEVICE(ClientsTest);
 
-// Calls, each of whose replies it looks at; what the first one was told.
+// A client calls, and checks each reply; the first reply must be `first`.
 void expect_calls(Process client, unsigned calls, unsigned first) {
     EXPECT_EQ(client.line(), "attached");
     EXPECT_EQ(client.line(), "first " + std::to_string(first)) << "of " << calls;
@@ -55,7 +55,7 @@ TEST_P(ClientsTest, blockServesOneClientAfterAnotherAndKeepsItsState) {
     for (unsigned i = 0; i < 5; ++i) expect_calls(Process({"call", path(), "100"}), 100, 100 * i);
 }
 
-// So many attach, each to a block of its own, and then all call; none awaits another.
+// So many clients attach, each to a block of its own, and then all call; none waits for another.
 void expect_clients_at_once(std::string const& path, unsigned clients, unsigned calls) {
     std::vector<Process> all;
     for (unsigned i = 0; i < clients; ++i) {

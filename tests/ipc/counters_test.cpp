@@ -57,7 +57,7 @@ TEST_F(IpcCountersTest, whatPReadsIsWhatCDid) {
 }
 
 TEST_F(IpcCountersTest, whatNobodyTookIsDroppedWhenItsClientIsKilled) {
-    // 1. C sends what there is room for, and takes nothing. P answers all of it.
+    // 1. C sends as many requests as there is room for, and takes nothing. P answers all of them.
     Process client({"leave-replies", path()});
     EXPECT_EQ(client.line(), "attached");
     EXPECT_TRUE(eventually([&] { return block().counters.answered == counted_slots; }));
@@ -70,7 +70,7 @@ TEST_F(IpcCountersTest, whatNobodyTookIsDroppedWhenItsClientIsKilled) {
     EXPECT_EQ(before.counters.depth, counted_slots - left);
     EXPECT_EQ(before.counters.stalls, 1U);
     EXPECT_EQ(before.counters.dropped, 0U);
-    // 2. C is killed. 3. Nobody takes them any more.
+    // 2. C is killed. 3. Its replies are dropped.
     EXPECT_TRUE(client.kill());
     ASSERT_TRUE(nobody_left());
     EXPECT_EQ(block().gone.submitted, counted_slots);
@@ -88,7 +88,7 @@ TEST_F(IpcCountersTest, whatNobodyTookIsDroppedWhenItsClientIsKilled) {
 TEST_F(IpcCountersTest, hostileCountersAreShownAndNotBelieved) {
     using Types = detail::OneRequest<Ask, Told>;
     {
-        // 1. C writes what it likes where it counts. 2. P says so, and serves it all the same.
+        // 1. C writes anything into its counters. 2. P shows that, and serves C all the same.
         auto const session = detail::ClientSession::make(
             detail::Link::connect("test", path(), {.timeout = patience}));
         auto const leased = session->attach("kernel", detail::MessageTypes::of<Types>());
@@ -111,7 +111,7 @@ TEST_F(IpcCountersTest, hostileCountersAreShownAndNotBelieved) {
         }
         EXPECT_NE(block().client, "");
     }
-    // 3. C goes; its block serves another, which is counted from nothing.
+    // 3. C goes; its block serves another client, whose counts begin at zero.
     ASSERT_TRUE(nobody_left());
     Process next({"call", path(), "10"});
     EXPECT_EQ(next.line(), "attached");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An owner destroys what it shares while its server goes on, and may share another of the name. P:
-// the owner, C: its clients; all in this process.
+// An owner destroys objects that it shares while its server goes on, and may share another of that
+// name. P is the owner, C its clients; all are in this process.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -92,7 +92,7 @@ TEST_F(DestroyedTest, callsOfItsClientsSaySo) {
     to_device.reset();
     to_host.reset();
     chunks.reset();
-    // 3. C hears of it, by whatever it does with them.
+    // 3. Every call of C to them gets the error.
     EXPECT_EQ(stopped([&] {
                   limits.set({1});
                   return true;
@@ -231,7 +231,7 @@ TEST_F(DestroyedTest, clientThatWaitsGetsTheNextOfTheName) {
     EXPECT_EQ(found.value, 7U);
 }
 
-// Answers to a stranger, each with the number of what was asked, until `wanted` of them have come.
+// The answers to a stranger, with the numbers of their questions, until `wanted` of them have come.
 std::vector<detail::Decoded> answers(detail::UnixSocket const& stranger, std::size_t wanted) {
     std::vector<detail::Decoded> all;
     EXPECT_TRUE(eventually([&] {
@@ -257,7 +257,7 @@ TEST_F(DestroyedTest, whoIsLentItAtThatMomentIsToldAgain) {
     auto const attached = std::get<detail::Attached>(answers(stranger, 2).at(1).message);
     ring.reset();
     ring = share<ToDevice>("orders");
-    // The former may have been told of before.
+    // The stranger may have heard of the former one before.
     std::optional<detail::Ended> ended;
     std::optional<detail::Notice> notice;
     while (!ended || !notice || notice->state != KernelState::running) {

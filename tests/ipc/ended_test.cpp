@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel ends by itself, or is asked to, while clients are there. P: the owner, and C: clients,
-// all in this process.
+// The kernel ends by itself, or is asked to end, while clients are there. P is the owner, C its
+// clients; all are in this process.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -21,7 +21,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Throws what its request says.
+// Throws the exception that its request asks for.
 struct ThrowingHandler {
     Told operator()(Ask const& ask) const {
         if (ask.value == 1) throw std::runtime_error("one is no request");
@@ -30,7 +30,7 @@ struct ThrowingHandler {
     }
 };
 
-// Does not come back before it is told to.
+// Does not return before it is told to.
 struct GatedCounter {
     std::atomic<bool>* gate;
     Told operator()(Ask const& ask) const {
@@ -129,7 +129,7 @@ TEST_F(EndedTest, drainThatTimesOutMayBeAskedAgain) {
     Ticket const ticket = channel.submit({1}, patience);
     EXPECT_THROW(owned.drain(50ms), TimeoutError);
     EXPECT_THROW(owned.drain(0ns), TimeoutError);
-    // Nobody gets in meanwhile, and nothing is sent.
+    // Meanwhile no client gets in, and nothing is sent.
     EXPECT_NE(throws_for_good([&] { return idle.try_submit({0}); }).find("draining"),
               std::string::npos);
     CARILLON_EXPECT_ERROR((connect().channel<Ask, Told>()), RefusedError, "draining");

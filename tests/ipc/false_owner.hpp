@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who listens at a path and says what it likes to whoever connects.
+// A listener at a path that sends anything to its clients.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -43,8 +43,8 @@ inline void tell(detail::UnixSocket const& client, std::uint32_t id, detail::Mes
     (void)client.send("test", detail::encode(id, message), descriptors);
 }
 
-// The next message of a client, but for the question whether there is a store, which is answered.
-// Its id is 0 when the client has gone.
+// The next message of a client. It answers the question whether there is a store by itself. The id
+// is 0 when the client has gone.
 inline detail::Decoded next_of(detail::UnixSocket const& client) {
     for (;;) {
         detail::Decoded decoded;

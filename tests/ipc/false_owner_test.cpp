@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Owners that are not what a client takes them for: of another version of the handshake, that
-// refuse before they are asked, that fall silent, that answer late, whose names change hands. P:
-// the owner, in this process, of which there is no more than its socket; C: a client, here too.
+// refuse before they are asked, that fall silent, that answer late, whose names change hands. P is
+// the owner, in this process, of which there is no more than its socket; C is a client, here too.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -52,7 +52,7 @@ class FalseOwnerTest : public testing::Test {
     [[nodiscard]] Asker connect(ConnectOptions const& options = {.timeout = patience}) const {
         return Asker(path(), options);
     }
-    // Lends these descriptors to whoever asks, and hears why they are not mapped.
+    // Lends these descriptors to every client, and hears why they are not mapped.
     [[nodiscard]] FalseOwner lends(std::vector<int> descriptors) const {
         return FalseOwner(path(), [descriptors = std::move(descriptors)](auto const& client) {
             say_welcome(client);
@@ -127,7 +127,7 @@ TYPED_TEST(FalseOwnerTest, reportWithoutAnEndIsATimeout) {
                           TypeParam::reports);
 }
 
-// Memory that has another size than was said, or that is none.
+// Memory that has another size than announced, or a descriptor that is no memory.
 TYPED_TEST(FalseOwnerTest, descriptorsOfSomethingElseAreNotMapped) {
     FileDescriptor const whole = detail::new_sealable_memory(TypeParam::memory_bytes);
     FileDescriptor const half = detail::new_sealable_memory(TypeParam::memory_bytes / 2);
@@ -204,7 +204,7 @@ std::size_t resident_bytes() {
     return resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
 }
 
-// Catches a client that keeps what an owner tells it of things that it has never asked for.
+// Catches a client that keeps an owner's notices about things that it has never asked for.
 TEST_F(FalseKernelOwnerTest, noticesOfWhatWasNotAskedForFillNoMemory) {
 #if CARILLON_ADDRESS_SANITIZER || CARILLON_THREAD_SANITIZER
     GTEST_SKIP() << "a sanitizer keeps freed memory";
@@ -292,8 +292,8 @@ TEST_F(FalseKernelOwnerTest, objectsOfOtherSizesAreNotMapped) {
                           "chunks of 0 bytes");
 }
 
-// 1. C has been connected for longer than wait_for_owner. 2. P does not serve yet what C asks for.
-// 3. C asks again.
+// 1. C has been connected for longer than wait_for_owner. 2. P does not yet serve the object. 3. C
+//    asks again.
 TEST_F(FalseKernelOwnerTest, eachAttachIsTriedForAsLongAsIsSaid) {
     constexpr auto wait_for_owner = 500ms;
     FalseOwner const owner(path(), [](detail::UnixSocket const& client) {
@@ -309,7 +309,7 @@ TEST_F(FalseKernelOwnerTest, eachAttachIsTriedForAsLongAsIsSaid) {
               RefusalReason::wrong_types);
 }
 
-// Says that there is nothing, until C asks for something else than what there is.
+// Answers that there are no objects, until C asks for anything else than the list of them.
 void tell_of_nothing(detail::UnixSocket const& client, detail::Decoded asked) {
     detail::Seen nothing;
     nothing.objects = 0;
@@ -354,7 +354,7 @@ TEST_F(FalseKernelOwnerTest, lateRefusalIsOfNoOtherCall) {
         "Connection::channel: the owner has closed the connection");
 }
 
-// Whose only object is another one between two looks, as often as there are `answers`.
+// Its only object is another one at each look, as often as there are `answers`.
 FalseOwner::Serve gives_its_name_away(std::vector<detail::Message> answers) {
     return [answers = std::move(answers)](detail::UnixSocket const& client) {
         say_welcome(client);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stores that are not what a client takes them for: with memory, or lists, that are not what they
-// say (false_owner_test.cpp has what is the same for all owners). P: the store, in this process, of
-// which there is no more than its socket; C: a client, here too.
+// Stores that are not what a client takes them for: their memory, or their lists, differ from what
+// they announce (false_owner_test.cpp has the faults that all owners may have). P is the store, in
+// this process, of which there is no more than its socket; C is a client, here too.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -40,7 +40,7 @@ class FalseStoreTest : public testing::Test {
     [[nodiscard]] FalseOwner store(Answers answer) const {
         return FalseOwner(path(), answering(std::move(answer)));
     }
-    // Lends that, with these descriptors, to whoever asks for anything.
+    // Lends this buffer, with these descriptors, for every request.
     [[nodiscard]] FalseOwner lends(detail::LentBuffer const& lent,
                                    std::vector<int> descriptors) const {
         return store([lent, descriptors = std::move(descriptors)](auto& client, auto& asked) {
@@ -54,7 +54,7 @@ class FalseStoreTest : public testing::Test {
     SocketPath path_;
 };
 
-// Each answer of a long list may take so long, and the list ten times as long.
+// Each answer of a long list may take its own timeout, and the list ten times as long.
 TEST_F(FalseStoreTest, listMayTakeLongerThanAnAnswer) {
     constexpr std::uint64_t buffers = 3;
     auto const owner = store([](auto& client, auto& asked) {

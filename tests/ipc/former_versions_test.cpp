@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Owners and clients of former versions, which had a protocol for kernels ("CRLN") and another for
-// stores ("CRST"): each end says that the other has another version, and neither waits for ever. P:
-// an owner; C: a client. The bytes are those that the former versions sent.
+// stores ("CRST"): each end says that the other has another version, and neither waits for ever. P
+// is an owner, C a client. The bytes are those that the former versions sent.
 #include <gtest/gtest.h>
 
 #include <array>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Handlers as text: what the compiler says of them, what is kept of them, and on a GPU the kernels
-// that they make. P: the owner, in this process. C: a client of its, in this process too, through
-// the socket.
+// Handlers as text: the compiler's errors, the results that are kept, and on a GPU the kernels that
+// they make. P is the owner, in this process; C is its client, in this process too, through the
+// socket.
 #include "carillon/handler_text.hpp"
 
 #include <gtest/gtest.h>
@@ -321,7 +321,7 @@ TEST_F(HandlerCacheTest, fileHasWhatWasKept) {
     EXPECT_EQ(found->cubin, std::string("machine\0code", 12));
     EXPECT_EQ(found->log, "a warning");
     EXPECT_FALSE(cache_.find_file(key_ + "s"));
-    // Nobody else's business, and nothing beside it.
+    // Only the user may read the files, and nothing else lies there.
     namespace fs = std::filesystem;
     EXPECT_EQ(fs::status(cache_.file_of(key_).parent_path()).permissions(), fs::perms::owner_all);
     auto const parent = fs::directory_iterator(cache_.file_of(key_).parent_path());
@@ -362,7 +362,7 @@ TEST_F(HandlerCacheTest, itIsWhereTheUsersCachesAre) {
     EXPECT_EQ(detail::HandlerCache::own_folder(), "");
 }
 
-// On a GPU, with what was compiled for it.
+// On a GPU, with code that was compiled for it.
 class TextKernelTest : public testing::TestWithParam<char const*> {
    protected:
     void SetUp() override {
@@ -513,7 +513,8 @@ TEST_P(TextKernelTest, kernelsOfOneHandlerLiveBesideEachOther) {
     expect_quotes(second.client(), 1, 100);
 }
 
-// Catches a module that is unloaded under a kernel, or whose unloading waits for it.
+// Catches a module that is unloaded while a kernel uses it, and an unloading that waits for a
+// kernel.
 TEST_P(TextKernelTest, handlerMayGoBeforeItsKernel) {
     std::optional<BytesKernel> kernel;
     {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the processes of these tests say to each other's kernels.
+// The messages of these tests' processes, and the handlers of their kernels.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct Told {
     std::uint64_t served;  // how many requests the block had answered before
 };
 
-// Counts what its block has answered, for whomever.
+// Counts the requests that its block has answered, of all clients.
 struct CountingHandler {
     std::uint64_t served = 0;
 

@@ -159,8 +159,9 @@ TEST_F(HostilePoolTest, requestsWithoutAPauseOrARoomForTheirReplies) {
     expect_served_next(0);
 }
 
-// 1. C counts what no client of the library's does. 2. P takes its place back and says why, to C
-// and in its log, while C has all of it mapped. 3. The place is another's, and a third one goes on.
+// 1. C writes counts that no client of the library writes. 2. P takes its place back and says why,
+//    to C and in its log, while C has all of it mapped. 3. The place is another client's, and a
+//    third one goes on.
 class NonsenseTest : public testing::Test {
    protected:
     template <class Harm>

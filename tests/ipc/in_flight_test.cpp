@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Descriptors that a client does not read are on the account of the owner's user: there is a bound
-// to them, and nobody is dropped for them. P: an owner that is not root and may have 1024
-// descriptors, in a process of its own. C: clients, in this one, some of which read nothing.
+// Descriptors that a client does not read count for the owner's user: they are bounded, and no
+// client is dropped for them. P is an owner that is not root and may have 1024 descriptors, in a
+// process of its own; C are clients, in this one, some of which read nothing.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -138,11 +138,12 @@ TEST_F(InFlightTest, strangerThatGetsABufferAndReadsNothingHarmsNobodyOfTheStore
         EXPECT_TRUE(each.send("test", detail::encode(1, detail::Hello{"stranger"})));
         said = say_often(230, [&](unsigned n) { return each.send("test", get("table", 2 + n)); });
     }
-    // The store takes up 16 messages of each in turn.
+    // The store reads 16 messages of each connection in turn.
     for (unsigned turn = 0; turn < 50; ++turn) EXPECT_EQ(maker.get("table").size(), 100U);
     Connection const victim(of_kernel.get(), {.timeout = patience, .owner_user = owners_user});
     EXPECT_EQ((victim.channel<Ask, Told>().call({1}, patience).twice), 2U);
-    // It was told so, and reads that: what it can have at once is lent, the rest is refused.
+    // The last stranger reads its answers: it is lent as many buffers as it may have at once, the
+    // rest is refused.
     unsigned lent = 0;
     unsigned refused = 0;
     EXPECT_TRUE(eventually([&] {

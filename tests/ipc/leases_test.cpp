@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// To whom which memory is lent. The block is played by the test.
+// Which client gets which memory. The test plays the block.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -118,7 +118,7 @@ TEST_F(LeasesTest, numbersOfTheSameMemoryGoOnBehindThoseThatItsClientHasUsed) {
     }
 }
 
-// Each user's memory stays its own, so what users have left is freed for others.
+// Each user's memory stays its own, so memory that users have left is freed for others.
 TEST_F(LeasesTest, usersThatHaveGoneLockNobodyOutAndThereIsABoundToTheirMemory) {
     for (unsigned user = 0; user < 100; ++user) {
         bool const in_host = user % 3 == 0;

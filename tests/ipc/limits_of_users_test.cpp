@@ -52,7 +52,7 @@ class LimitsOfClientsTest : public LimitsOfUsersTest {
         SeenAs const seen(user);
         return Connection(path(), {.timeout = patience});
     }
-    // Until it is refused, at most so many.
+    // Connects until it is refused, at most so many times.
     [[nodiscard]] std::vector<Connection> connect_many(uid_t user, unsigned most) const {
         std::vector<Connection> all;
         try {
@@ -93,7 +93,7 @@ TEST_F(LimitsOfClientsTest, oneUserHasHalfOfTheConnectionsAndSomeAreKeptForTheOw
     EXPECT_EQ(of_owner.size(), 4U);
 }
 
-// A user's own silent connections go, and for the owner's user anybody's.
+// A user's own silent connections give way, and for the owner's user anybody's.
 TEST_F(LimitsOfClientsTest, silentConnectionsGiveUpTheirPlaces) {
     std::atomic<unsigned> dropped = 0;
     serve({.connections = 4, .log = [&](std::string const& line) {
@@ -104,7 +104,7 @@ TEST_F(LimitsOfClientsTest, silentConnectionsGiveUpTheirPlaces) {
         SeenAs const seen(user);
         silent.push_back(detail::connect_unix("test", path(), patience));
     }
-    // Now and then: of one user's refusals few lines are told.
+    // Waits between attempts: the log has few lines about the refusals of one user.
     auto const gets_in = [&](uid_t user, std::optional<Connection>& connection) {
         std::this_thread::sleep_for(300ms);
         try {
@@ -178,7 +178,7 @@ class LimitsOfBuffersTest : public LimitsOfUsersTest {
         SeenAs const seen(user);
         return Store(path(), {.timeout = patience});
     }
-    // How many small ones it makes and seals, which stay when it lets go of them.
+    // Makes and seals small buffers, which stay when it releases them. Returns how many.
     static unsigned seal_many(Store const& connection, std::string& why) {
         for (unsigned made = 0; made < 1000; ++made) {
             try {
@@ -213,7 +213,7 @@ TEST_F(LimitsOfBuffersTest, oneUserHasHalfOfTheBuffers) {
     EXPECT_EQ(seal_many(connect(0), why), 8U);
 }
 
-// Each takes one of the store's, of which connections need some.
+// Each buffer takes a descriptor of the store's process, and connections need some too.
 TEST_F(LimitsOfBuffersTest, smallBuffersLeaveDescriptorsForConnectionsAndForOthers) {
     serve({});
     ::rlimit before{};

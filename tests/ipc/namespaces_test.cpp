@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One side is in another pid namespace, in which the other side's process has no number, and still
-// learns of that process's end although a child of it has its sockets. P: the owner. C: a client.
+// One side is in another pid namespace, where the other side's process has no number. It still
+// learns of that process's end, although a child of that process has its sockets. P is the owner, C
+// a client.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
@@ -15,7 +16,7 @@
 namespace carillon::test {
 namespace {
 
-// Whether this system has what is needed, SO_PEERPIDFD.
+// Whether this system has SO_PEERPIDFD, which the tests need.
 bool tells_the_end_of_any_peer() {
     SocketPath const path;
     detail::UnixListener const listener("test", path.get(), 0600);
@@ -48,7 +49,7 @@ TEST_F(NamespacesTest, clientThatEndsBesideAChildOfItsOwnHasGone) {
     std::string const line = owner.line();
     CARILLON_SKIP_WITHOUT_NAMESPACES(line);
     EXPECT_EQ(line, "serving");
-    // 2. C attaches, forks a child, which has its socket too, and ends.
+    // 2. C attaches, forks a child, which has C's socket too, and ends.
     Process client({"fork-and-end", path()});
     EXPECT_EQ(client.line(), "attached");
     client.tell("end");
@@ -61,7 +62,7 @@ TEST_F(NamespacesTest, clientThatEndsBesideAChildOfItsOwnHasGone) {
 }
 
 TEST_F(NamespacesTest, ownerThatEndsBesideAChildOfItsOwnHasGone) {
-    // 1. P serves, and forks a child, which has its sockets too.
+    // 1. P serves, and forks a child, which has P's sockets too.
     Process owner({"own", path(), "1", "fork"});
     EXPECT_EQ(owner.line(), "serving");
     // 2. C attaches in a namespace of its own.
@@ -81,7 +82,7 @@ TEST_F(NamespacesTest, storesClientThatEndsBesideAChildOfItsOwnHasGone) {
     Process owner({"contained", "store-own", path()});
     std::string const line = owner.line();
     CARILLON_SKIP_WITHOUT_NAMESPACES(line);
-    // 2. C creates a buffer, forks a child, which has its socket too, and ends.
+    // 2. C creates a buffer, forks a child, which has C's socket too, and ends.
     Process client({"store-fork-and-end", path()});
     EXPECT_EQ(client.line(), "created");
     Store const store(path(), {.timeout = patience});

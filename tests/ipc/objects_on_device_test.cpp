@@ -17,8 +17,8 @@
 namespace carillon::test {
 using namespace detail;
 
-// Multiplies what comes by the ring by the gain that the mailbox has, and sums the bytes of chunks,
-// until it is told to stop, or for a while.
+// Multiplies the ring's messages by the gain in the mailbox, and sums the bytes of chunks, until it
+// is told to stop, or for a while.
 struct SharedObjectsBody {
     static constexpr std::uint64_t longest_ns = 20'000'000'000;
 
@@ -73,7 +73,7 @@ TEST_P(ObjectsOnDeviceTest, oneClientAfterAnotherHasThem) {
     SharedMailbox<Told, Direction::to_host> const status(device(), Told{});
     Memory const stop = device().allocate_host(sizeof(std::uint64_t));
     auto* const told_to_stop = static_cast<std::uint64_t*>(stop.host_ptr());
-    // 1. P launches its kernel, and serves what it looks at.
+    // 1. P launches its kernel, and serves the kernel's objects.
     SocketPath const path;
     Server server(path.get());
     server.share("gains", gains);
@@ -126,7 +126,7 @@ TEST_P(ObjectsOnDeviceTest, oneClientAfterAnotherHasThem) {
     EXPECT_TRUE(kernel.wait(patience));
 }
 
-// Says how many buffers it has heard to be sealed, until there are three, or for a while.
+// Reports how many sealed buffers it has heard of, until there are three, or for a while.
 struct HearBody {
     decltype(std::declval<Store const&>().sealed_doorbell()) sealed;
     std::uint64_t* heard;  // in host memory

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several kernels, and objects, at one path. P: the owner; C: a client; both in this process.
+// Several kernels, and objects, at one path. P is the owner, C a client; both are in this process.
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -60,8 +60,8 @@ TEST_F(ObjectsTest, kernelsAreAskedForByName) {
 }
 
 // 1. P serves a kernel, and C finds no store. 2. P adds a store: clients of either are served. 3. P
-// destroys the store: who has used it finds that, and the kernel's client notices nothing. 4.
-// Another store may follow.
+//    destroys the store: its client gets an error, and the kernel's client notices nothing. 4.
+//    Another store may follow.
 TEST_F(ObjectsTest, storeOfBuffersIsServedBesideKernels) {
     auto const quotes = kernel<CountingHandler>();
     server().add("quotes", quotes);
@@ -151,7 +151,7 @@ TEST_F(ObjectsTest, namesThatAreTakenOrNoneAreRefused) {
     CARILLON_EXPECT_ERROR(served.serve(server(), "a\nb"), UsageError, "control character");
 }
 
-// The state of one kernel is told to its clients, not to the other's.
+// A kernel's clients hear of its state, the other kernel's clients do not.
 TEST_F(ObjectsTest, kernelThatEndsIsTheEndOfItsChannelsOnly) {
     auto quotes = kernel<CountingHandler>();
     auto const risk = kernel<SumHandler>();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What other users see and do, for tests that run as root.
+// Actions as other users, for tests that run as root.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ class OpenSocketPath : public SocketPath {
     OpenSocketPath() { std::filesystem::permissions(folder(), std::filesystem::perms::all); }
 };
 
-// Which can be neither copied nor moved.
+// A pointer, since a Channel can be neither copied nor moved.
 using AnyChannel = std::unique_ptr<Channel<Ask, Told>>;
 inline AnyChannel attach_to(Connection const& connection) {
     return AnyChannel(new Channel<Ask, Told>(connection.channel<Ask, Told>()));

@@ -84,7 +84,7 @@ TEST_F(OwnerTest, anotherOneTakesThePathOver) {
     std::uint64_t const first = connect().owner().instance;
     EXPECT_TRUE(owner->kill());
     EXPECT_TRUE(std::filesystem::exists(path().get()));
-    // 2. P is started again. 3. C connects again, and can tell that it is another one.
+    // 2. P is started again. 3. C connects again, and can see that this is another owner.
     owner.emplace(start_owner());
     Connection const connection = connect();
     EXPECT_NE(connection.owner().instance, first);

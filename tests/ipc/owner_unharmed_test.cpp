@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An owner, and whoever it serves, are not hurt by others: by the reader of the owner's stderr, by
-// users that take all that there is, and by clients that do not read what they are sent.
+// Others do no harm to an owner and its clients: a reader of the owner's stderr that goes, users
+// that take all that there is, and clients that do not read their messages.
 #include <gtest/gtest.h>
 
 #include <algorithm>

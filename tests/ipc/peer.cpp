@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The other process of the tests beside it: its first argument is its role. It says what it has
-// done in lines on its output, waits where it is told to for a line on its input, and ends with 0
-// where all was as it should be.
+// The other process of these tests; its first argument is its role. It reports its steps in lines
+// on its output, waits for a line on its input where the role says so, and ends with 0 if all was
+// right.
 #include <grp.h>
 #include <poll.h>
 #include <sched.h>
@@ -43,7 +43,7 @@ using Arguments = std::vector<std::string>;
 constexpr auto long_enough = 30s;
 
 void say(std::string const& what) { std::cout << what << std::endl; }
-// False when whoever started this process has gone.
+// False if the process that started this one has gone.
 bool await_word() {
     std::string line;
     return static_cast<bool>(std::getline(std::cin, line));
@@ -51,7 +51,7 @@ bool await_word() {
 
 using Counted = Channel<Ask, Told>;
 
-// One call, whose reply is looked at: `served` is what the last one said.
+// Makes one call and checks the reply: `served` is the count of the last reply.
 bool call_once(Counted& channel, std::uint64_t value, std::uint64_t& served) {
     Told const told = channel.call({value}, long_enough);
     bool const right = told.twice == 2 * value && (value == 0 || told.served == served + 1);
@@ -59,7 +59,7 @@ bool call_once(Counted& channel, std::uint64_t value, std::uint64_t& served) {
     return right;
 }
 
-// PATH COUNT [wait]: so many calls, when it is told to; 0: until it is killed.
+// PATH COUNT [wait]: makes so many calls, with "wait" when it is told to; 0: until it is killed.
 int call(Arguments const& arguments) {
     Connection const owner(arguments.at(0), {.timeout = long_enough});
     auto channel = owner.channel<Ask, Told>();
@@ -74,7 +74,7 @@ int call(Arguments const& arguments) {
     return 0;
 }
 
-// A row of requests at once, whose replies are taken from the last to the first.
+// Sends a row of requests at once, and takes the replies from the last to the first.
 bool call_backwards(Counted& channel, std::uint64_t first) {
     std::vector<Ticket> tickets;
     for (std::uint64_t i = 0; i < 8; ++i)
@@ -86,8 +86,8 @@ bool call_backwards(Counted& channel, std::uint64_t first) {
     return right;
 }
 
-// PATH COUNT [wait]: so many calls, when it is told to, of a kernel any of whose blocks answers;
-// and as many requests in rows. 0: until it is killed.
+// PATH COUNT [wait]: makes so many calls to a kernel any of whose blocks answers, with "wait" when
+// it is told to; and as many requests in rows. 0: until it is killed.
 int call_any(Arguments const& arguments) {
     Connection const owner(arguments.at(0), {.timeout = long_enough});
     auto channel = owner.channel<Ask, Told>();
@@ -102,7 +102,8 @@ int call_any(Arguments const& arguments) {
     return 0;
 }
 
-// PATH: sends what there is room for, takes the replies when it is told to, and calls once more.
+// PATH: sends as many requests as there is room for, takes the replies when it is told to, and
+// calls once more.
 int submit_and_take_later(Arguments const& arguments) {
     Connection const owner(arguments.at(0), {.timeout = long_enough});
     auto channel = owner.channel<Ask, Told>();
@@ -123,7 +124,7 @@ int submit_and_take_later(Arguments const& arguments) {
     return 0;
 }
 
-// PATH: attaches, sends what there is room for, takes nothing, and waits.
+// PATH: attaches, sends as many requests as there is room for, takes nothing, and waits.
 int leave_replies(Arguments const& arguments) {
     Connection const owner(arguments.at(0), {.timeout = long_enough});
     auto channel = owner.channel<Ask, Told>();
@@ -134,8 +135,8 @@ int leave_replies(Arguments const& arguments) {
     return 0;
 }
 
-// PATH: a request, and more when it is told to; what is thrown in the end. A block that was taken
-// back may be at one still.
+// PATH: sends a request, and more when it is told to, and prints the exception in the end. A block
+// that was taken back may still have a request.
 int ask_twice(Arguments const& arguments) {
     Connection const owner(arguments.at(0), {.timeout = long_enough});
     auto channel = owner.channel<Ask, Told>();
@@ -156,7 +157,7 @@ int ask_twice(Arguments const& arguments) {
     return 0;
 }
 
-// PATH: what the owner says to one who wants other messages than its kernel has.
+// PATH: prints the owner's answer to a client that wants other messages than the kernel has.
 int want_others(Arguments const& arguments) {
     Connection const owner(arguments.at(0), {.timeout = long_enough});
     try {
@@ -187,7 +188,7 @@ int be_another(Arguments const& arguments) {
     return 0;
 }
 
-// PATH: which of the drivers' libraries this process has loaded after a call.
+// PATH: prints which of the drivers' libraries this process has loaded after a call.
 int list_drivers(Arguments const& arguments) {
     Connection const owner(arguments.at(0), {.timeout = long_enough});
     auto channel = owner.channel<Ask, Told>();
@@ -206,7 +207,7 @@ int list_drivers(Arguments const& arguments) {
     return 0;
 }
 
-// PATH: commands, one of which is refused.
+// PATH: sends commands, one of which is refused.
 int command(Arguments const& arguments) {
     Connection const owner(arguments.at(0), {.timeout = long_enough});
     auto account = owner.channel<AccountHandler>();
@@ -304,7 +305,7 @@ int own(Arguments const& arguments) {
     return 0;
 }
 
-// Whether a message with `fd` was sent, which nobody reads.
+// Sends a message with `fd` that nobody reads; returns whether it was sent.
 bool leave_descriptor(int to, int fd) {
     char byte = 0;
     ::iovec part{&byte, 1};
@@ -432,7 +433,7 @@ std::byte pattern_at(std::size_t at, unsigned seed) {
     return static_cast<std::byte>(at * 7 + seed);
 }
 
-// PATH NAME BYTES SEED: makes a buffer and writes it; seals it when it is told to; then ends.
+// PATH NAME BYTES SEED: makes a buffer and writes it, seals it when it is told to, and ends.
 int store_put(Arguments const& arguments) {
     Store const store(arguments.at(0), {.timeout = long_enough});
     MutableBuffer buffer = store.create(arguments.at(1), std::stoull(arguments.at(2)));
@@ -448,7 +449,7 @@ int store_put(Arguments const& arguments) {
     return 0;
 }
 
-// PATH USER COUNT: as another user, connects so many times, and says nothing until its input ends.
+// PATH USER COUNT: connects as another user so many times, and says nothing until its input ends.
 int crowd(Arguments const& arguments) {
     if (::setgid(static_cast<gid_t>(std::stoul(arguments.at(1)))) != 0 ||
         ::setuid(static_cast<uid_t>(std::stoul(arguments.at(1)))) != 0)
@@ -515,7 +516,7 @@ int store_own(Arguments const& arguments) {
     return 0;
 }
 
-// PATH: the first and the third chunk of "ticks", which say so; it is killed at the second.
+// PATH: commits the first and the third chunk of "ticks"; it is killed at the second.
 int die_in_a_chunk(Arguments const& arguments) {
     Connection const owner(arguments.at(0), {.timeout = long_enough});
     try {
@@ -542,7 +543,7 @@ int push_for_ever(Arguments const& arguments) {
     for (std::uint64_t i = 1;; ++i) ring.push({i}, long_enough);
 }
 
-// PATH: the status that the owner's device sets, and what it has logged, until it has ended.
+// PATH: prints the status that the owner's device sets, and its log, until the owner has ended.
 int follow(Arguments const& arguments) {
     Connection const owner(arguments.at(0), {.timeout = long_enough});
     auto status = owner.mailbox<Ask, Direction::to_host>("status");
@@ -560,7 +561,8 @@ int follow(Arguments const& arguments) {
 
 int run(Arguments arguments);
 
-// ROLE...: in a pid namespace of its own, in which no number of another process is known.
+// ROLE...: runs a role in a pid namespace of its own, in which no number of another process is
+// known.
 int contained(Arguments const& arguments) {
     if (::unshare(CLONE_NEWPID) != 0) {
         say("no namespace");
@@ -573,11 +575,11 @@ int contained(Arguments const& arguments) {
     }
     int status = 0;
     (void)::waitpid(child, &status, 0);
-    // The leak sanitizer would start a thread, which this process may not do any more.
+    // The leak sanitizer would start a thread, which this process must not do any more.
     ::_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 4);
 }
 
-// USER ROLE...: as another user, who has no more descriptors than users have by default.
+// USER ROLE...: runs a role as another user, with a user's default limit of descriptors.
 int as_user(Arguments const& arguments) {
     auto const user = static_cast<uid_t>(std::stoul(arguments.at(0)));
     ::rlimit const descriptors{1024, 1024};

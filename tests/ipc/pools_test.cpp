@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clients of other processes share all blocks of a kernel. P: this process, which owns it. C: a
-// client, in a process of its own, which never loads CUDA.
+// Clients of other processes share all blocks of a kernel. P is this process, which owns the
+// kernel; C is a client, in a process of its own, which never loads CUDA.
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -35,7 +35,7 @@ class PoolsTest : public KernelTest {
 };
 CARILLON_ON_EVERY_DEVICE(PoolsTest);
 
-// Each of whose replies it has looked at.
+// Expects that the client found each of its replies right.
 void expect_right(Process& client) {
     EXPECT_EQ(client.line(), "right");
     EXPECT_EQ(client.status(), 0);
@@ -53,7 +53,7 @@ TEST_P(PoolsTest, anotherProcessIsAnsweredByAnyBlock) {
     }
 }
 
-// So many attach, and then all call at once.
+// So many clients attach, and then all call at once.
 void expect_all_right(std::string const& path, unsigned clients, unsigned calls) {
     std::vector<Process> all;
     for (unsigned i = 0; i < clients; ++i) {
@@ -153,7 +153,7 @@ TEST_P(PoolsTest, oneThatIsKilledAtAnyMomentHarmsNoOther) {
 TEST_P(PoolsTest, drainAnswersWhatWasSentAndTakesNothingNew) {
     auto owned = kernel(2, 2);
     Server const server = owned.serve(path());
-    // 1. C sends what there is room for, and waits.
+    // 1. C sends as many requests as there is room for, and waits.
     Process client({"submit-and-take-later", path()});
     EXPECT_EQ(client.line(), "sent");
     // 2. P drains its kernel, which ends.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Another process: the program beside these tests (peer.cpp) in one of its roles.
+// Another process: the program peer.cpp in one of its roles.
 #pragma once
 
 #include <fcntl.h>
@@ -95,7 +95,7 @@ class Process {
     // It reads the end of its input.
     void close_input() { input_ = FileDescriptor(); }
 
-    // Its exit status once it has ended, which it does by itself; none if it does not.
+    // Its exit status once it has ended by itself; none if it does not end.
     [[nodiscard]] std::optional<int> status() {
         int status = 0;
         if (!eventually([&] { return ::waitpid(pid_, &status, WNOHANG) == pid_; })) return {};

@@ -32,7 +32,7 @@ TEST(ProcessesTest, clientThatEndsBesideAChildOfItsOwnHasGone) {
     SocketPath const path;
     auto const kernel = kernel_of(1);
     Server const server = kernel.serve(path.get());
-    // 1. C attaches, and forks a child, which has its socket too.
+    // 1. C attaches, and forks a child, which has C's socket too.
     Process client({"fork-and-end", path.get()});
     EXPECT_EQ(client.line(), "attached");
     // 2. C ends, its child does not. 3. Its block is another's.
@@ -117,7 +117,7 @@ TEST(ProcessesTest, childOfAClientThatIsBeingAskedLetsItsChannelGo) {
     });
     EXPECT_THROW(kernel.drain({}), TimeoutError);
     ASSERT_TRUE(eventually([&] { return asked.load(); }));
-    // 2. C forks: the child waits for nobody who is not there.
+    // 2. C forks. The child does not wait for threads that it does not have.
     EXPECT_EQ(in_child([&] {
                   leased.lease->ask(nullptr);
                   return 0;

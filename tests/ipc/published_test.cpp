@@ -66,7 +66,7 @@ TEST_F(PublishedTest, mailboxFromTheDeviceIsReadByAsManyAsAsk) {
     server().share("position", shared);
     auto end = shared.device_handle();
     CARILLON_EXPECT_ERROR((void)shared.device_handle(), UsageError, "device_handle");
-    // 1. Two C and P itself find the first value. 2. The device sets another, which all find.
+    // 1. Two C and P itself find the first value. 2. The device sets another, and all find it.
     Connection const owner = connect();
     auto first = owner.mailbox<Position, Direction::to_host>("position");
     auto own = shared.reader();
@@ -85,7 +85,7 @@ TEST_F(PublishedTest, mailboxFromTheDeviceIsReadByAsManyAsAsk) {
         EXPECT_EQ(status.blocks[1].activity, BlockActivity::idle);
         EXPECT_FALSE(status.blocks[1].client.empty());
     }
-    // 3. One C goes; its place is the next one's, who finds the value that there is.
+    // 3. One C goes. The next one gets its place, and finds the present value.
     EXPECT_TRUE(eventually([&] { return server().clients().size() == 1; }));
     auto third = owner.mailbox<Position, Direction::to_host>("position");
     EXPECT_EQ(latest(third), 7U);
@@ -162,7 +162,7 @@ TEST_F(PublishedTest, nobodyButTheOwnerWrites) {
     EXPECT_EQ(value.value, 4U);
 }
 
-// The owner's log, whose messages the test waits for.
+// The owner's log; the test waits for its messages.
 class LogClientsTest : public PublishedTest {
    protected:
     [[nodiscard]] LogService make(std::uint32_t shared_capacity = 256) const {
@@ -180,7 +180,8 @@ TEST_F(LogClientsTest, everyClientReadsAllMessages) {
     LogService service = make();
     server().share("log", service);
     DeviceLog log = service.device_handle();
-    // 1. The device logs. 2. Two C read all, one of them what was there before it came.
+    // 1. The device logs. 2. Two C read all; one of them also reads the messages from before it
+    //    came.
     Connection const owner = connect();
     LogReader first = owner.log("log");
     EXPECT_FALSE(first.next(0ns));
@@ -199,12 +200,12 @@ TEST_F(LogClientsTest, everyClientReadsAllMessages) {
         EXPECT_EQ(each->missed(), 0U);
     }
     EXPECT_EQ(owner.status().objects.at(0).kind, ObjectKind::log);
-    // 3. A text is shown as what it is, and as much of it as there is room for.
+    // 3. A text is escaped, and is cut where the room ends.
     carillon::log<"a\x1b[2Jb">(log);
     EXPECT_EQ(next(first), "a [2Jb");
     carillon::log<"{:>600}">(log, 1);
     EXPECT_EQ(next(first), std::string(480, ' '));
-    // 4. P ends: what it wrote is read, and then that is said.
+    // 4. P ends: C reads all that P wrote, and then gets the error.
     carillon::log<"the last">(log);
     service.flush(patience);
     end_server();
@@ -222,7 +223,7 @@ TEST_F(LogClientsTest, whoDoesNotKeepUpIsToldHowMuchItMissed) {
     service.flush(patience);
     EXPECT_EQ(next(reader), "message 12");
     EXPECT_EQ(reader.missed(), 12U);
-    // Nobody has missed what was gone before it came.
+    // Messages that were gone before a reader came do not count as missed.
     LogReader late = owner.log("log");
     EXPECT_EQ(next(late), "message 12");
     EXPECT_EQ(late.missed(), 0U);
@@ -254,7 +255,8 @@ TEST_F(LogClientsTest, readsWhileTheOwnerWrites) {
     EXPECT_EQ(service.dropped(), 0U);
 }
 
-// P writes anything: C reads what it may be, or passes it over, and is done in a bounded time.
+// P writes anything: C reads messages that are possible, passes others over, and is done in a
+// bounded time.
 TEST_F(LogClientsTest, whatNoOwnerWritesIsPassedOver) {
     detail::PublishedLog log(device(), 4);
     MailboxView const view = log.object()->host_view();

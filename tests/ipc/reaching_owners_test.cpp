@@ -66,7 +66,7 @@ TEST_F(ReachingOwnersTest, clientSeesWhoseOwnerItHas) {
     EXPECT_EQ(Store(path() + "s", {.owner_user = ::geteuid()}).owner().user, ::geteuid());
 }
 
-// Catches a client that gives its name, or more, to whoever was first at the path.
+// Catches a client that sends its name, or more, to the first process at the path, whoever runs it.
 TEST_F(ReachingOwnersTest, nothingIsSentToAnotherUsersOwner) {
     std::optional<std::promise<bool>> heard(std::in_place);
     FalseOwner const owner(path(), [&](detail::UnixSocket const& client) {
@@ -183,7 +183,7 @@ bool finds_no_folder(Call&& call) {
     return false;
 }
 
-// In a child, which may go where it likes.
+// Runs in a child, which may change its folder.
 TEST_F(ReachingOwnersTest, relativePathIsASystemErrorWhereTheFolderWasRemoved) {
     std::filesystem::path const folder = socket().folder() / "gone";
     std::filesystem::create_directory(folder);
@@ -209,7 +209,7 @@ TEST_F(ReachingOwnersTest, serverThatWasNeverOpenedLeavesNothing) {
     EXPECT_EQ(server.path(), "");
 }
 
-// 1. C is connected, and asks for what P has not added yet. 2. P adds it.
+// 1. C is connected, and asks for an object that P has not added yet. 2. P adds it.
 TEST_F(ReachingOwnersTest, clientThatWaitsGetsWhatIsAddedLater) {
     Server server(path(), {.log = [](std::string const&) {}});
     Connection const waits = wait();
@@ -262,7 +262,7 @@ TEST_F(ReachingOwnersTest, clientThatWaitsPassesOverAnOwnerThatDoesNotAnswer) {
     EXPECT_EQ(next.get().owner().process, ::getpid());
 }
 
-// Is at its first request until it is told to go on.
+// Holds its first request until it is told to go on.
 struct FirstRequestWaits {
     std::atomic<bool>* begun;
     std::atomic<bool>* go_on;
@@ -329,7 +329,7 @@ TEST_F(ReachingOwnersTest, clientThatWaitsGetsAStoreThatIsAddedLater) {
     EXPECT_EQ(buffer.get(), 8U);
 }
 
-// P's files are removed, as by who clears /tmp: P has a line of each.
+// Another program removes P's files, as one that clears /tmp does: P logs a line for each.
 TEST_F(ReachingOwnersTest, ownerHasALineWhereItsFilesAreRemoved) {
     std::mutex mutex;
     std::vector<std::string> lines;

@@ -176,7 +176,7 @@ TEST_F(RefusedTest, usersThatAreNotAmongThoseThatMay) {
     EXPECT_EQ(client.line(), "answered");
 }
 
-// They are told at once, and take no connection from those that may.
+// Users that are not allowed hear so at once, and take no connection from those that are.
 TEST_F(RefusedTest, usersThatMayNotFillNothing) {
     if (::geteuid() != 0) GTEST_SKIP() << "only root can be another user";
     ASSERT_EQ(::chmod(socket().folder().c_str(), 0755), 0);
@@ -262,7 +262,8 @@ TEST_F(RefusedTest, ownerHasALineForEachWhomItRefuses) {
     EXPECT_NE(lines[1].find("wrong types"), std::string::npos) << lines[1];
 }
 
-// 1. C cannot map what it is lent, and says why. 2. P has a line of that, and the block back.
+// 1. C cannot map the memory that it is lent, and says why. 2. P logs a line, and has the block
+//    back.
 TEST_F(RefusedTest, ownerHasALineWhereAClientCannotMap) {
     std::vector<std::string> lines;
     {

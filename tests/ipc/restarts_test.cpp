@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clients that follow their owner through restarts, by the loop of docs/ipc.md. P: owners, each in
-// a process of its own; C: clients, the same. CARILLON_RESTARTS: how many; scripts/restarts asks
-// for 1000.
+// Clients that follow their owner through restarts, by the loop of docs/ipc.md. P are owners, C
+// clients, each in a process of its own. CARILLON_RESTARTS: how many; scripts/restarts asks for
+// 1000.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ unsigned restarts_asked_for() {
     return given == nullptr ? 10 : static_cast<unsigned>(std::stoul(given));
 }
 
-// So many threads that never sleep.
+// Threads that never sleep.
 class Load {
    public:
     explicit Load(unsigned threads) {
@@ -57,8 +57,8 @@ TEST(RestartsTest, loopOfTheDocsHandlesWhateverARestartBrings) {
     Load const load(std::thread::hardware_concurrency());
     std::mt19937 random(1);
     for (unsigned i = 0; i < restarts; ++i) {
-        // 1. P is started, as a client still has the place of the one before. 2. C calls. 3. P is
-        // killed, or told to end.
+        // 1. P is started while a client still has the former owner's place. 2. C calls. 3. P is
+        //    killed, or told to end.
         Process owner({"own-several", path.get(), "2"});
         ASSERT_EQ(owner.line(), "serving") << "restart " << i;
         std::this_thread::sleep_for(std::chrono::milliseconds(random() % 30));

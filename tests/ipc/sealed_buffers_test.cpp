@@ -216,9 +216,9 @@ TEST_P(SealedBuffersTest, endWithTheStoreAndAreNotAChilds) {
     CARILLON_EXPECT_ERROR((void)there.missed(), UsageError, "SealedBuffers::missed");
 }
 
-// Memory of the host's is never another buffer's, and what a buffer is made in is all 0 then.
+// Host memory is never another buffer's, and a new buffer's memory is all 0.
 // 1. C writes a buffer, seals it and removes it. 2. Another client gets other memory for its own.
-// 3. C gets the same again. 4. When C has gone others may have it.
+// 3. C gets its former memory again. 4. When C has gone others may have that memory.
 TEST_P(SealedBuffersTest, memoryIsItsMakersAsLongAsThatHasItMapped) {
     if (device().info().memory_source != MemorySource::vulkan) {
         GTEST_SKIP() << "no memory of this device is ever another buffer's";

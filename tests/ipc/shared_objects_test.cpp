@@ -36,7 +36,7 @@ class SharedObjectsTest : public testing::TestWithParam<char const*> {
     [[nodiscard]] Server& server() { return *server_; }
     void end_server() { server_.reset(); }
 
-    // Until the owner has heard that all clients have gone, or are as many.
+    // Waits until the owner has heard that `count` clients are left.
     void await_clients(std::size_t count) const {
         EXPECT_TRUE(eventually([&] { return server_->clients().size() == count; }));
     }
@@ -108,7 +108,7 @@ TEST_P(SharedObjectsTest, mailboxIsOneClientsAtATime) {
     EXPECT_EQ(next_gain(end), 100U);
     for (unsigned i = 0; i < 3 * tries_between_leases; ++i) EXPECT_FALSE(end.refresh(found));
     EXPECT_FALSE(end.has_client());
-    // 5. The next client begins anew; until it sets one the value is what it was.
+    // 5. The next client begins anew; the value stays until it sets one.
     Connection const owner = connect();
     auto mailbox = owner.mailbox<Gains>("gains");
     EXPECT_FALSE(end.refresh(found));
@@ -116,8 +116,8 @@ TEST_P(SharedObjectsTest, mailboxIsOneClientsAtATime) {
     EXPECT_EQ(next_gain(end), 7U);
 }
 
-// One client after the other of one user, with no look of the device's between: catches a mailbox
-// that is refused to the second, and a reader that misses what was set last.
+// Clients of one user come one after the other, and the device does not look between them. Catches
+// a mailbox that is refused to the second, and a reader that misses the value that was set last.
 TEST_P(SharedObjectsTest, clientsOfOneUserSetAMailboxThatNobodyLooksAt) {
     SharedMailbox<Gains> const shared(device(), {.readers = 2});
     server().share("gains", shared);
@@ -131,7 +131,8 @@ TEST_P(SharedObjectsTest, clientsOfOneUserSetAMailboxThatNobodyLooksAt) {
     for (std::uint64_t value = 1; value <= 10; ++value) set(value);
     await_clients(0);
     EXPECT_EQ(next_gain(first), 10U);
-    // One reader has left it, the other has not. A client that sets nothing leaves what is there.
+    // One reader has left the client, the other has not. A client that sets nothing leaves the
+    // value.
     for (std::uint64_t value : {11, 12, 0}) set(value);
     await_clients(0);
     EXPECT_EQ(next_gain(second), 12U);
@@ -148,7 +149,7 @@ TEST_P(SharedObjectsTest, clientsOfOneUserSetAMailboxThatNobodyLooksAt) {
     EXPECT_FALSE(first.refresh(found) || second.refresh(found));
 }
 
-// Catches a user that finds in a mailbox's memory what another's client can still write.
+// Catches a user that finds memory of a mailbox into which another user's client can still write.
 TEST_P(SharedObjectsTest, everyReaderOfAMailboxLeavesItBeforeAnotherUsersClient) {
     ObjectShape const shape{4, mailbox_lines<Gains>, 0};
     detail::Lender object(device(), ObjectKind::mailbox, shape,
@@ -255,7 +256,7 @@ TEST_P(SharedObjectsTest, ownersValueIsFoundAtTheNextLookBesideAClientToo) {
     }
 }
 
-// Nobody looks between them.
+// The device does not look between them.
 TEST_P(SharedObjectsTest, clientsOfEitherMemorySetAMailboxOneAfterTheOther) {
     SharedMailbox<Gains> const shared(device());
     server().share("gains", shared);
@@ -428,7 +429,7 @@ TEST_P(SharedObjectsTest, chunkThatWasBegunIsDroppedAndOneThatIsReadIsKept) {
     auto end = shared.device_handle();
     auto connection = std::make_optional(connect());
     auto ring = std::make_optional(connection->chunk_ring<std::uint64_t>("ticks"));
-    // 1. C commits the first and the third, and dies in the second: what is behind it is dropped.
+    // 1. C commits the first and the third chunk, and dies in the second: later chunks are dropped.
     ring->claim(patience).commit(10, 1);
     Process client({"die-in-a-chunk", path()});
     EXPECT_NE(client.line().find("chunk ring has a client"), std::string::npos);
@@ -470,7 +471,7 @@ TEST_P(SharedObjectsTest, ownersEndIsTheEndOfEveryWait) {
     while (orders.try_push({1})) {
     }
     auto tick = ticks.claim(patience);
-    // 1. C waits for room. 2. P goes. 3. C is told so, then and from then on.
+    // 1. C waits for room. 2. P goes. 3. C gets the error, then and from then on.
     auto waits = std::async(std::launch::async, [&] { orders.push({2}, patience); });
     end_server();
     CARILLON_EXPECT_ERROR(waits.get(), OwnerGoneError, "Ring::push");
@@ -522,7 +523,7 @@ TEST_P(SharedObjectsTest, optionsThatMakeNoSense) {
     CARILLON_EXPECT_ERROR(Chunks(device(), {.chunks = 5}), UsageError, "SharedChunkRing");
 }
 
-// Its end on the host has a descriptor, which a client may keep.
+// The host's end has a descriptor, which a client may keep.
 TEST_P(SharedObjectsTest, memoryOfOneUserIsNeverLentToAnother) {
     ObjectShape const shape{8, 1, 0};
     detail::Lender object(device(), ObjectKind::ring_to_device, shape, detail::message_type<Ask>(),
@@ -549,7 +550,7 @@ class HostileObjectsTest : public SharedObjectsTest {
    protected:
     static constexpr unsigned rounds = 4000;
 
-    // Words of every kind, anywhere in what the lease maps.
+    // Writes words of every kind anywhere into the memory that the lease maps.
     static void scribble(detail::ChannelLease const& lease, std::mt19937_64& random) {
         auto const& mapped = static_cast<detail::ClientLease const&>(lease).mapped();
         for (std::span<std::byte> const bytes : {mapped.device_bytes(), mapped.host_bytes()}) {
@@ -638,7 +639,7 @@ TEST_P(HostileObjectsTest, garbageInChunksAndLiesAboutTheirSizes) {
         Sequence next = ring.first;
         for (unsigned i = 0; i < rounds; ++i) {
             scribble(*lent.end.lease, random);
-            // Whole lines too, of any size, that are said to be dropped now and then.
+            // Whole lines too, of any size, some of which are said to be dropped.
             detail::ChunkState const lie{static_cast<std::uint32_t>(random()),
                                          static_cast<std::uint32_t>(random() % 2)};
             *ring.slot(next) = pack(detail::ChunkMessage<std::uint64_t>{lie, 0}, tag_of(next));
@@ -660,7 +661,7 @@ TEST_P(HostileObjectsTest, garbageInChunksAndLiesAboutTheirSizes) {
     EXPECT_EQ(next_chunk(end).meta, 9U);
 }
 
-// Takes what comes, and looks that each client's numbers go on by one, from 1 on.
+// Takes messages, and checks that each client's numbers go on by one, from 1 on.
 struct LedgerBody {
     SharedRing<Ask, Direction::to_device>::DeviceEnd orders;
     std::uint64_t* words;  // stop; the sum of what was right; 1 where something was not

@@ -38,7 +38,7 @@ class SilentClientsTest : public testing::Test {
     [[nodiscard]] Kernel& kernel() { return kernel_; }
     [[nodiscard]] Device const& device() const { return device_; }
     [[nodiscard]] bool begun() const { return begun_; }
-    // Nobody waits for a handler any more.
+    // Lets every handler return from now on.
     void go_on() { go_ = true; }
     [[nodiscard]] BlockActivity activity_of(Connection const& owner, std::size_t object = 0) const {
         return owner.status().objects.at(object).blocks.at(0).activity;

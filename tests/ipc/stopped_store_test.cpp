@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A store that reads nothing for a while, and then goes on: what crosses on the way meanwhile. P:
-// the store, in a process of its own. C: its clients, here.
+// A store that reads nothing for a while and then goes on: messages cross on the way meanwhile. P
+// is the store, in a process of its own; C are its clients, here.
 #include <gtest/gtest.h>
 #include <poll.h>
 
@@ -26,7 +26,7 @@ namespace {
 
 class StoppedStoreTest : public DeviceTest {
    protected:
-    // It has a store, of whose buffers a connection may hold so many.
+    // Starts a store of whose buffers a connection may hold so many.
     void start(unsigned holds = 100) {
         std::vector<std::string> const arguments{
             "store-own", path_.get(), std::to_string(256 << 20), std::to_string(holds), GetParam()};
@@ -82,8 +82,8 @@ TEST_P(StoppedStoreTest, hearsOfAllThatWasLetGoMeanwhile) {
     EXPECT_EQ(there.missed(), 0U);
 }
 
-// 1. P stops, and C lets go of more than its socket can say. 2. P goes on. C makes no call: what
-// found no room goes along with each buffer that goes later.
+// 1. P stops, and C releases more buffers than its socket has room to say. 2. P goes on. C makes no
+//    call: with each buffer that it releases later it sends what found no room.
 TEST_P(StoppedStoreTest, buffersThatGoLaterTakeAlongWhatFoundNoRoom) {
     if (shows_memory_once()) GTEST_SKIP() << "so many memories of a driver's take long";
     constexpr std::size_t last = 30;
@@ -141,7 +141,7 @@ TEST_P(StoppedStoreTest, memoryThatIsForgottenAsItsNextBufferComesIsShownAgain) 
     ASSERT_TRUE(first);
     maker.remove(before);
     first.reset();
-    // In the memory of the first, once P has heard that nobody has it.
+    // Buffers in the memory of the first, once P has heard that nobody holds it.
     std::vector<MutableBuffer> made;
     ASSERT_TRUE(eventually([&] {
         made.push_back(maker.create("", some_bytes));
@@ -166,8 +166,9 @@ TEST_P(StoppedStoreTest, memoryThatIsForgottenAsItsNextBufferComesIsShownAgain) 
     EXPECT_EQ(there.missed(), 0U);
 }
 
-// 1. P stops, and a thread of C's asks for a buffer. 2. Another lets go of what it has: it waits
-// for neither. 3. P goes on: it answers, and hears of what was let go.
+// 1. P stops, and a thread of C's asks for a buffer. 2. Another thread releases its buffers,
+//    without waiting for the first thread or for P. 3. P goes on: it answers, and hears of the
+//    release.
 TEST_P(StoppedStoreTest, buffersAreLetGoWhileAnotherThreadWaitsForAnAnswer) {
     start();
     Store const other = connect();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Buffers of a store between processes. P: this process, which has the store. C: a client, in
+// Buffers of a store between processes. P is this process, which has the store; C is a client, in
 // another process or in this one.
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -53,7 +53,7 @@ RefusalReason refusal_of(Call&& call) {
     return RefusalReason::other;
 }
 
-// With memory of whichever device; the store is asked by whom the test wants.
+// A store with memory of any device; the test chooses which clients ask it.
 class StoreOnDeviceTest : public DeviceTest {
    protected:
     void SetUp() override {
@@ -134,7 +134,7 @@ TEST_P(StoreOnDeviceTest, bothEndsInOneProcessAndPointersOfTheDevice) {
         got.read(bytes, 4096);
         EXPECT_EQ(bytes, pattern(i, 100));
         connection.remove("same");
-        // Somebody has it: its memory is not the next one's.
+        // The buffer is held, so its memory is not the next one's.
         EXPECT_EQ(got.data().size(), 4096 + i);
     }
     EXPECT_TRUE(store().list().empty());
@@ -578,8 +578,8 @@ TEST_F(StoreTest, storesProcessThatIsKilled) {
     EXPECT_TRUE(again.list().empty());
 }
 
-// 1. The store's process stops. 2. C lets go of more buffers than its socket can say. 3. The store
-// goes on, and hears of each.
+// 1. The store's process stops. 2. C releases more buffers than its socket has room to say. 3. The
+//    store goes on, and hears of each.
 TEST_F(StoreTest, whatAStoreDoesNotReadForAWhileIsSaidLater) {
     SocketPath const path;
     Process owner({"store-own", path.get()});

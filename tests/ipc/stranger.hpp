@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whoever connects to an owner and says what it likes.
+// A client that connects to an owner and sends any message.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -33,7 +33,7 @@ detail::Attach attach() {
 class StrangersTest : public testing::Test {
    protected:
     ~StrangersTest() override {
-        // Nobody else has suffered.
+        // The other client has not suffered.
         EXPECT_EQ(other_.call({21}, patience).twice, 42U);
         EXPECT_EQ(sealed_.size(), 8U);
         EXPECT_EQ(others_.list().size(), 1U);
@@ -139,7 +139,7 @@ std::optional<RefusalReason> answer_to(detail::UnixSocket const& known, detail::
     return reason;
 }
 
-// Each of which a program could have that was compiled otherwise.
+// A program that was compiled otherwise could have each of these.
 TEST_F(StrangersTest, messagesOfOtherSlotsOrMembers) {
     detail::UnixSocket const other = known();
     EXPECT_EQ(answer_to(other, attach()), std::nullopt);
@@ -165,7 +165,7 @@ TEST_F(StrangersTest, leasesOfOthersAreNotTheirs) {
     }
 }
 
-// Nothing more is read of it while there is no room for what it does not read; then it goes on.
+// The owner reads no more of it while there is no room for its answers; then it goes on.
 TEST_F(StrangersTest, oneThatAsksAndAsksAndReadsNothingIsHeardAgainWhenItReads) {
     detail::UnixSocket const flood = known();
     std::uint32_t last = 1;

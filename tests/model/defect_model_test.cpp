@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// That the models have teeth: each test breaks one thing and expects Relacy to say what follows.
+// The models find defects: each test breaks one thing and expects Relacy to report the consequence.
 #include <gtest/gtest.h>
 
 #include "model/models/drain_model.hpp"
@@ -126,7 +126,7 @@ struct RelaxedClaims : SharingCpu {
     }
 };
 
-// Its record may be seen later than its claim, which is then given up while it lives.
+// Its record may be seen later than its claim, which is then given up although it lives.
 TEST(DefectModelTest, claimThatDoesNotReleaseItsRecordIsGivenUp) {
     using Model = MpmcRingModel<stripes_of_one, RelaxedClaims>;
     EXPECT_NE(quiet_outcome<Model>(random_executions(60'000)), "SUCCESS");

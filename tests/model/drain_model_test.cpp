@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Submits beside a drain: what was sent is served.
+// Submits beside a drain: every request that was sent is served.
 #include "model/models/drain_model.hpp"
 
 #include <gtest/gtest.h>

@@ -28,7 +28,7 @@ void expect_both_ways(Search const& search) {
 
 using Reduced = Hardware<first_and_last_quad>;
 using EmulatedQuad = Emulated<first_quad>;
-// Every quad is seen in halves on the way, and stored in one step all the same.
+// Every quad arrives in halves, although it is stored in one step.
 using Torn = Hardware<first_quad, TearingCpu<Evicted::either>>;
 
 // The third value goes where the first is; in one slot every value is written over the last.

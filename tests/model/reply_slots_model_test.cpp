@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls whose callers may give up: whoever is answered has its own answer, whole, with its data.
+// Calls whose callers may give up: a caller that gets an answer gets its own, whole, with its data.
 #include "model/models/reply_slots_model.hpp"
 
 #include <gtest/gtest.h>
@@ -48,7 +48,7 @@ TEST(ReplySlotsModelTest, randomExecutionsOfTwoLines) {
     expect_success<many_in_two_lines, all_quads>(random_executions(30'000));
 }
 
-// Takes a slot whose word it read a while ago.
+// Takes a slot whose word it has read before, without comparing.
 struct UncomparingGpu : ClaimingGpu {
     using ClaimingGpu::ClaimingGpu;
     [[nodiscard]] Word compare_exchange(Word* to, Word expected, Word desired) const {

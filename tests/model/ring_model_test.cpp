@@ -10,7 +10,7 @@ namespace {
 
 using Reduced = Hardware<first_and_last_quad>;
 using Full = Hardware<all_quads>;
-// A line takes four stores of each quad here: with one quad the search is exhaustive.
+// A line takes four stores per quad here: with one quad the search is exhaustive.
 template <Quads quads, Evicted evicted>
 using TwoSteps = ToDevice<TwoStepHardware<quads, evicted>>;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Three requests through two slots, whose blocks are two: each is served once, and its reply is
-// there before the slot is used again.
+// Three requests through two slots to two blocks: each is served once, and its reply is there
+// before the slot is used again.
 #include "model/models/shared_pool_model.hpp"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels whose machine code sass_test.py looks at: the bodies of persistent kernels with messages
-// of all sizes, and a user's own kernels.
+// Kernels whose machine code sass_test.py checks: the bodies of persistent kernels with messages of
+// all sizes, and a user's own kernels.
 #include <carillon/detail/kernel/channel_bodies.hpp>
 #include <carillon/detail/kernel/copy_blocks.hpp>
 #include <carillon/detail/kernel/pool_body.hpp>
@@ -51,7 +51,7 @@ struct Reprice {
     }
 };
 
-// Computes with all that it takes: what it needs of the tags ptxas may work out early.
+// Computes with its whole request: ptxas may compute early what depends on the tags.
 struct Mixed {
     CARILLON_HD Words<48> operator()(Words<48> const& request) const {
         Words<48> reply{};
@@ -88,7 +88,7 @@ CARILLON_KERNEL(shared_pool_48, SharedPoolBody<OneField, Words<48>, std::uint32_
 CARILLON_KERNEL(watch, WatchBody<Reprice, Words<16>, std::uint64_t>)
 CARILLON_KERNEL(reader, carillon::detail::ReaderBody)
 
-// A user's own kernel, which looks at parts of what it takes.
+// A user's own kernel, which looks at parts of its messages.
 extern "C" __global__ void own_ring(DeviceConsumer<Words<24>> ring, std::uint32_t* sum) {
     for (;;) {
         Words<24> taken;

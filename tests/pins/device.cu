@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels whose PTX ptx_test.py looks at: each is one use of the protocol by a device thread.
+// Kernels whose PTX ptx_test.py checks: each is one use of the protocol by a device thread.
 #include <carillon/detail/kernel/block_control.hpp>
 #include <carillon/detail/kernel/serve.hpp>
 #include <carillon/detail/machine/device_copy.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions whose assembly x86_test.py looks at, beside that of src/cpu/x86.cpp.
+// Functions whose assembly x86_test.py checks, beside that of src/cpu/x86.cpp.
 #include <carillon/detail/protocol/endpoints.hpp>
 
 using carillon::detail::HostCached;
@@ -9,7 +9,7 @@ using carillon::detail::X86;
 
 extern "C" {
 
-// Only parts of the line are used: the loads must stay whole all the same.
+// Only parts of the line are used, but the loads must stay whole.
 std::uint64_t poll_line(Line const* slot, carillon::detail::Tag tag) {
     Line const line = HostCached().load_line(slot);
     return has_arrived(line, tag) ? line.quads[2].low : 0;

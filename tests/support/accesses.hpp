@@ -78,7 +78,7 @@ static_assert(NearAccess<AnyNear> && FarAccess<AnyFar>);
 
 enum class Side : bool { device, host };
 
-// Which side produces, which consumes, and how the host's side stores.
+// The producing side, the consuming side, and how the host's side stores.
 struct Access {
     Side producer;
     Side consumer;

@@ -14,7 +14,7 @@
 
 namespace carillon::test {
 
-// A process may open so many more and no others, for as long as this is there.
+// While this object lives, the process may open so many more descriptors.
 class DescriptorsLeft {
    public:
     DescriptorsLeft(pid_t process, unsigned more) : process_(process) {
@@ -38,8 +38,8 @@ class DescriptorsLeft {
     ::rlimit before_{};
 };
 
-// This process may have so many, and all numbers below `open` are taken, for as long as this is
-// there.
+// While this object lives, this process may have so many descriptors, and all numbers below `open`
+// are taken.
 class DescriptorsOpen {
    public:
     DescriptorsOpen(rlim_t limit, int open) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this process holds of the system's: to show that nothing was left behind.
+// The resources that this process holds, to show that nothing was left behind.
 #pragma once
 
 #include <gtest/gtest.h>

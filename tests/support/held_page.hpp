@@ -25,7 +25,7 @@ class HeldPage {
         new (page_) T(value);
         hold(PROT_NONE);
     }
-    // The page in which `where` lies, or begins; threads may read it.
+    // Holds the page in which `where` lies, or begins; threads may read it.
     struct OfWrites {
         void* where;
     };

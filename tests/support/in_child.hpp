@@ -29,7 +29,7 @@ inline int outcome_of(pid_t child) {
     return hung;
 }
 
-// A child that ends with what `body` returns, without cleaning up.
+// Starts a child that ends with the result of `body`, without cleaning up.
 inline pid_t start_child(std::function<int()> const& body) {
     pid_t const child = ::fork();
     if (child != 0) return child;

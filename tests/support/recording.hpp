@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Access policies that write down what the ring asks of them, in order.
+// Access policies that record a ring's accesses in order.
 #pragma once
 
 #include <string>

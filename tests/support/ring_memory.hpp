@@ -39,7 +39,7 @@ class RingMemory {
     RingView view_{};
 };
 
-// A message that fills the payload and can tell whether it is whole.
+// A message that fills the payload and shows whether it is whole.
 struct Whole {
     std::uint64_t word[6];
 

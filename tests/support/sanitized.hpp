@@ -13,9 +13,9 @@ inline constexpr bool under_sanitizer = true;
 inline constexpr bool under_sanitizer = false;
 #endif
 
-// How often a test does again what is the same each time: `times`, but fewer under a sanitizer,
-// which takes ten times as long over each and finds what it finds in the first of them. The build
-// without one does them all.
+// How often a test repeats an identical step: `times`, but fewer times under a sanitizer, which
+// makes each step ten times slower and finds its faults in the first ones. The build without a
+// sanitizer does all of them.
 constexpr std::uint64_t repeated(std::uint64_t times) {
     return under_sanitizer ? times / 5 : times;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values of any size whose bytes all follow from a number: one that is mixed of two shows.
+// Values of any size whose bytes all follow from a number, so that a mixture of two values shows.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every way in which a CPU may store a line.
+// Every way of a CPU to store a line.
 #pragma once
 
 #include <string>

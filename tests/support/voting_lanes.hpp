@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lanes of a warp, by whatever they tell each other with.
+// The lanes of a warp, which exchange their votes through any means.
 #pragma once
 
 #include <cstdint>
 
 namespace carillon::test {
 
-// Votes: tell(rank, value) gives what every lane has told, lane by lane, and lanes() how many there
-// are, at most Votes::most.
+// Votes: tell(rank, value) returns the values of all lanes, lane by lane, and lanes() their number,
+// at most Votes::most.
 template <class Votes>
 class VotingLanes {
    public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every way in which the CPU may wait.
+// Every way of the CPU to wait.
 #pragma once
 
 #include <gtest/gtest.h>

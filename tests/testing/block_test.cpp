@@ -24,7 +24,7 @@ using carillon::testing::BarrierError;
 using carillon::testing::run_block;
 using carillon::testing::run_body;
 
-// A body of 32 threads, which is to fail.
+// Runs a body of 32 threads that must fail.
 template <class Body>
 std::string barrier_error_of(Body const& body) {
     return thrown_text<BarrierError>([&] { run_body(body, {.threads = 32}); });
@@ -43,7 +43,7 @@ TEST(TestedBlockTest, handlerWhoseThreadsWaitForEachOtherGivesOneReply) {
     EXPECT_EQ(run_block(MissingBarrierAfterTheRead{.races = false}, 2), 32 * 9);
 }
 
-// Replies are the first thread's; each thread has a state, which the next request finds.
+// The first thread replies. Each thread has a state, which the next request finds.
 struct Counts {
     static constexpr unsigned threads = 8;
     unsigned count = 0;
@@ -340,7 +340,7 @@ TEST(TestedBlockTest, whatAThreadThrowsEndsTheBlock) {
     CARILLON_EXPECT_ERROR(run_body(body, {.threads = 8}), std::runtime_error, "thread 5");
 }
 
-// No exception is to come through functions that may not throw.
+// An exception must not come through functions that may not throw.
 TEST(TestedBlockTest, bodyThatMayNotThrowFailsToo) {
     auto const body = [](unsigned) noexcept {
         if (block::thread_rank() != 0) block::sync();

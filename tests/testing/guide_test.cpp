@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What docs/guide/testing.md shows.
+// The examples of docs/guide/testing.md.
 #include <gtest/gtest.h>
 #include <carillon/carillon.hpp>
 #include <carillon/testing.hpp>

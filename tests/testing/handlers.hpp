@@ -16,7 +16,7 @@ struct Numbers {
     return static_cast<int>(sum);
 }
 
-// Each thread reads what the first one writes.
+// Each thread reads a word that the first one writes.
 struct ReadWrite {
     static constexpr unsigned threads = 32;
     bool races = true;
@@ -52,7 +52,7 @@ struct WriteWrite {
     }
 };
 
-// The first thread writes what comes next while others may read what came before.
+// The first thread writes the next value while others may still read the last one.
 struct MissingBarrierAfterTheRead {
     static constexpr unsigned threads = 32;
     bool races = true;

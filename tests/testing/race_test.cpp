@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Without a sanitizer a race shows as replies that differ from seed to seed. With the thread
-// sanitizer it is reported, for which these tests have a program of their own (races.cpp).
+// Without a sanitizer a race shows as replies that differ from seed to seed. The thread sanitizer
+// reports it; its tests have a program of their own (races.cpp).
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -48,8 +48,8 @@ TEST_F(RaceTest, missingBarrierAfterTheReadDiffersBySeed) {
                           "the 32 threads race");
 }
 
-// The first thread finds what it has written itself: its reply is right, on a GPU too, and only the
-// others show the race.
+// The first thread finds its own write: its reply is right, on a GPU too, and only the others show
+// the race.
 struct OnlyOthersSee {
     static constexpr unsigned threads = 64;
     CARILLON_HD int operator()(int request) const {
@@ -64,7 +64,7 @@ TEST_F(RaceTest, whatTheOtherThreadsReturnCountsToo) {
                           "what thread 1 returns for request 0 is 2 with seed 0 and ");
 }
 
-// A reply without ==, by its bytes; what is between its members does not count.
+// A reply without ==, compared by its bytes, except those between its members.
 struct Wide {
     char first;
     double second;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A test of a user's, with the thread sanitizer: it is to report the race that the argument names,
-// and nothing where the handlers are right.
+// A user's test with the thread sanitizer, which must report the race that the argument names, and
+// nothing if the handlers are right.
 #include <cstdio>
 #include <string_view>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of the emulated device whose blocks are run by all of their threads, and what of the
-// library those call.
+// Kernels of the emulated device that run all threads of their blocks, and the library's calls from
+// those threads.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ class ThreadedBlocksTest : public ::testing::TestWithParam<std::uint64_t> {
     ThreadedBlocks threaded_{GetParam()};
 };
 
-// Which threads run, and in which order the seed has them, is seen by the reply.
+// The reply shows which threads run, and in which order the seed has them.
 struct WhoRuns {
     static constexpr unsigned threads = 64;
     CARILLON_HD unsigned operator()(unsigned request) const {
@@ -99,7 +99,7 @@ TEST_P(ThreadedBlocksTest, deviceMemoryIsCopied) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, ThreadedBlocksTest, ::testing::Values(0, 1, 12345));
 
-// A kernel whose handler forgets a barrier ends, and says so to whoever calls it.
+// A kernel whose handler forgets a barrier ends, and its callers get an error that says so.
 struct Forgets {
     static constexpr unsigned threads = 32;
     CARILLON_HD int operator()(int request) const {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `carillon doctor` makes of machines that are made up here.
+// How `carillon doctor` judges machines that are made up here.
 #include "doctor/doctor.hpp"
 
 #include <gtest/gtest.h>
@@ -58,7 +58,7 @@ auto file(std::string const& there, std::string const& line) {
 }
 constexpr char const* huge_pages = "/sys/kernel/mm/transparent_hugepage/enabled";
 
-// A machine on which nothing is to be complained of.
+// A machine without any fault.
 Facts working_facts() {
     Facts facts;
     facts.selector = "best";
@@ -315,7 +315,7 @@ TEST(DoctorTest, aHeapWithoutBudgetIsWarnedOf) {
     expect(check_heap(with(info)), Severity::warning, "1 MiB of it", "nvidia-smi");
 }
 
-// A kernel works all the same: what Vulkan lacks is no error then.
+// A kernel still works, so Vulkan's faults are no errors then.
 TEST(DoctorTest, ringsInHostMemoryAreWarnedOfWithWhatIsMissing) {
     Facts facts = working_facts();
     facts.open.info.memory_source = MemorySource::host;

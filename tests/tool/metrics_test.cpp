@@ -81,7 +81,7 @@ TEST(MetricsTest, blockWithoutAClientHasItsSumsAlone) {
     expect_line(text, R"(carillon_block_lent{path="/run/a.sock",object="quotes",block="0"} 0)");
 }
 
-// Catches a scraper that is filled by clients which come again and again, as another each time.
+// Catches a scraper that clients fill by coming again and again under other names.
 TEST(MetricsTest, labelsAreBoundedWhateverClientsCallThemselves) {
     OwnerReport report = metrics_report();
     std::string const before = to_metrics({report});
@@ -90,7 +90,7 @@ TEST(MetricsTest, labelsAreBoundedWhateverClientsCallThemselves) {
     EXPECT_EQ(to_metrics({report}), before);
 }
 
-// Catches one client whose name makes the scraper refuse everything.
+// Catches a client's name that makes the scraper refuse everything.
 TEST(MetricsTest, labelsAreEscapedAndAreUtf8) {
     EXPECT_EQ(label_value("a\"b\\c\nd"), R"(a\"b\\c\nd)");
     EXPECT_EQ(label_value("caf\xc3\xa9"), "caf\xc3\xa9");

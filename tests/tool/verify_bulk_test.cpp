@@ -18,7 +18,7 @@ constexpr std::uint32_t slots = 2;
 
 constexpr Sequence first = test::just_below_the_tags_wrap;
 
-// Two slots, and who takes what is in them.
+// Two slots, and the taker of their messages.
 struct Answers {
     explicit Answers(OldQuad old = OldQuad::whole) : old_quad(old) {}
 

@@ -10,12 +10,12 @@ namespace carillon::tool {
 using namespace detail;
 namespace {
 
-// The first round of a ring, whose messages are there before its consumer.
+// The first round of a ring whose messages are there before its consumer.
 class VerifyPagesTest : public testing::Test {
    protected:
     static constexpr std::uint32_t count = messages_of(0, 1);
 
-    // Sends so many, the last one with the payload of `ring`.
+    // Sends so many messages, the last one with the payload of `ring`.
     void send(std::uint32_t messages, std::uint32_t ring = 0) {
         HostMapped const far = device_.access(memory_.device_memory());
         HostProducer<Numbered> producer(host().requests, far, HostCached());

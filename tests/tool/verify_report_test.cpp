@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `carillon verify` says of its findings.
+// How `carillon verify` reports its findings.
 #include "verify/report.hpp"
 
 #include <gtest/gtest.h>

@@ -20,7 +20,7 @@ class VerifyRowsTest : public testing::Test {
    protected:
     static constexpr std::uint32_t capacity = 64;
 
-    // Sends so many at once.
+    // Sends so many messages at once.
     void send(std::uint32_t count) {
         auto const nothing = [](void const*, std::size_t) {};
         ASSERT_EQ(sender_.try_send_row<longest_row>(nothing), count);
@@ -69,7 +69,7 @@ TEST_F(VerifyRowsTest, anOldWordOfAnyMessageOfARowIsReported) {
     }
 }
 
-// Across the end of the ring, for which a producer of its own needs the credit of a stripe.
+// Rows go across the end of the ring, for which a plain producer needs the credit of a stripe.
 TEST_F(VerifyRowsTest, rowsOfARingThatConsumersShareAreChecked) {
     SharedRowReceiver shared(names_.view(), receipts_.view(), data_.data(), 2);
     for (std::uint64_t sent = 0; sent < 3 * capacity; sent += longest_row) {
@@ -114,7 +114,7 @@ TEST_F(VerifyRowsTest, wordsThatWereReadAheadOfTheirLineAreReported) {
     EXPECT_EQ(findings_.evidence[0].seen, 0U);
 }
 
-// The whole test, and its controls, which end.
+// The whole test, and its controls, which must end.
 TEST(VerifyRowsRunTest, dataOfRowsAreThere) {
     VerifyStage const stage{Device::open("emulated"), 1};
     DataTest test{Direction::to_device};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// That `carillon verify` reports what is broken: each litmus test with a fault put in its way.
+// `carillon verify` reports faults: each litmus test gets one.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ using HostChecked = CheckedConsumer<HostCached, HostMapped>;
     return HostChecked(memory.view(), ring, HostCached(), stores);
 }
 
-// Polls often enough for the look at what overwrote a line.
+// Polls often enough for the look at lines that overwrote others.
 void take_all(HostChecked& consumer, Sequence end, Findings& findings) {
     for (int polls = 0; polls < 1000 && !consumer.at_end(end); ++polls) {
         (void)consumer.try_check(findings);
@@ -201,7 +201,7 @@ TEST_F(VerifyMpmcTest, aMessageAfterALaterOneOfItsProducerIsReported) {
     expect_only(Fault::order, 1, 9);
 }
 
-// The whole test: at most as many threads as told, and two at least.
+// The whole test: at most as many threads as it is told, and at least two.
 TEST(VerifyMpmcRunTest, threadsAndBlocksThatShareARingKeepTheDiscipline) {
     for (unsigned const threads : {1U, 3U}) {
         VerifyStage const stage{Device::open("emulated"), threads};
@@ -325,7 +325,7 @@ TEST(VerifyDataTest, aWordThatIsNotThereYetIsReported) {
     EXPECT_EQ(findings.evidence[0].expected, versioned_word(2, 0));
 }
 
-// Runs a watching body over memory that holds a fault; the kernel is told to stop beforehand.
+// Runs a watching body over memory with a fault in it; the kernel is told to stop beforehand.
 template <class Body>
 [[nodiscard]] Findings watched(Body body) {
     Findings findings;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a block of a persistent kernel ends, by a clock that stands still until told.
+// When a block of a persistent kernel ends. The clock stands still until the test moves it.
 #include <gtest/gtest.h>
 
 #include <carillon/detail/kernel/block_control.hpp>
@@ -58,7 +58,7 @@ class BlockControlTest : public testing::Test {
         }
         return false;
     }
-    // Each serves someone and takes so long; the stop comes with the second.
+    // Each sweep serves a request and takes `ticks`; the stop comes with the second one.
     unsigned sweeps_until_stopped(std::uint64_t ticks) {
         Control control = start(0, 0);
         unsigned sweeps = 0;
@@ -89,8 +89,8 @@ TEST_F(BlockControlTest, startSaysWhere) {
     EXPECT_EQ(status_.ended, 0U);
 }
 
-// Catches lanes of which the first, which has waited for the lease alone, rests after other numbers
-// of polls than the others.
+// Catches lanes that rest after different numbers of polls, since only the first lane has waited
+// for the lease.
 TEST_F(BlockControlTest, leaseBeginsAsIfNobodyHadWaited) {
     Control first = start(0, 0);
     first.rest_by({.polls = 100, .longest_sleep_ns = 1000});
@@ -291,7 +291,7 @@ class ReplyRoomTest : public BlockControlTest {
     int taken_ = 0;
 };
 
-// It waits for room before it looks for the next request, which does not come.
+// A wait for room comes before the look for the next request, which does not come here.
 TEST_F(ReplyRoomTest, idleTimeBeginsAnewAfterIt) {
     ask(2);
     serve(Served(requests_.view(), replies_.view()), handler_, resting());

@@ -27,7 +27,7 @@ static_assert(alignof(Echo) == line);
 static_assert(alignof(detail::ForkCount) == line && sizeof(detail::ForkCount) == line);
 static_assert(alignof(ChannelPeer) == line);
 
-// A channel of which all but the first lines are on a page that can be taken away.
+// A channel whose first lines are on one page, and the rest on another page that can be taken away.
 class SplitChannel {
    public:
     SplitChannel(Device const& device, std::shared_ptr<ChannelMemory> memory)
@@ -69,7 +69,7 @@ TEST(CallLinesTest, callLooksAtThreeLinesOfItsClient) {
     DeviceChannel<int, int> kernel(view.requests, view.replies);
     int request = 0;
     EXPECT_FALSE(kernel.requests.try_pop(request));  // it has chosen its pages
-    // The first call asks which.
+    // The first call asks for the choice of pages.
     ASSERT_TRUE(kernel.replies.try_push(-1));
     EXPECT_EQ(channel.whole().call(0, patience), -1);
     for (int i = 1; i <= 100; ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How large the slots of channels are, and what a kernel says to memory whose slots are too small.
+// The sizes of channels' slots, and a kernel's error for memory whose slots are too small.
 #include <gtest/gtest.h>
 
 #include <cstdint>

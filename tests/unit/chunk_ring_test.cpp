@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The protocol of a ring of chunks: who owns what, and which accesses it makes in which order.
+// The protocol of a ring of chunks: the owner of each chunk, and the accesses in their order.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -26,7 +26,7 @@ struct Meta {
 };
 static_assert(sizeof(Meta) == 40);
 
-// Four chunks of one line each, which the log calls slots 4 to 7.
+// Four chunks of one line each; the log calls them slots 4 to 7.
 class ChunkRingTest : public testing::TestWithParam<Sequence> {
    protected:
     using View = ChunkView<Meta>;
@@ -110,8 +110,8 @@ TEST_P(ChunkRingTest, chunksCommittedInAnyOrderAreTakenInOrder) {
     }
 }
 
-// Catches a credit for chunks that were never handed over, which the producer then writes over, or
-// waits for without end.
+// Catches a credit for chunks that were never handed over. The producer would overwrite such
+// chunks, or wait for them without end.
 TEST_P(ChunkRingTest, releaseOfWhatWasNotTakenOrIsReleasedAlreadyChangesNothing) {
     claim_and_commit(3);
     ASSERT_EQ(take(), first_);

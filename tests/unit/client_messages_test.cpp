@@ -312,7 +312,7 @@ TEST(ClientMessagesTest, badTypesAreRefused) {
     expect_refused(with(an_attach(), header + name, '\7'), "Attach: kind: 7 is not from 0 to 6");
 }
 
-// A field of Attached with what it may not be.
+// Sets a field of Attached to a value that it must not have.
 template <class T>
 void expect_bad(std::size_t at, T value, std::string const& why) {
     expect_refused(with(an_attached(), header + at, value), "Attached: " + why, 2);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies by several threads together: whole and in place, whoever helps.
+// Copies by several threads together are whole and in place, whichever threads help.
 #include "device/copy_team.hpp"
 
 #include <gtest/gtest.h>
@@ -97,7 +97,7 @@ INSTANTIATE_TEST_SUITE_P(Of, CopyTeamTest, testing::Values(&CopyTeam::store, &Co
                                                                                    : "loads");
                          });
 
-// Whether anybody has been asked to help or not, and while helpers look for something to do.
+// A team may go whether helpers were asked or not, and while they look for work.
 TEST(CopyTeamEndTest, aTeamGoesAtAnyTime) {
     for (int i = 0; i < 20; ++i) {
         auto const team = CopyTeam::make_of_all(team_threads);

@@ -23,7 +23,7 @@ constexpr std::size_t lines_of_alignments = 71;  // over a line
 constexpr std::size_t longest_of_all = 300;
 constexpr std::byte untouched{0xa5};
 
-// Device memory of which everything outside the range that a test writes stays as it was.
+// Device memory that must not change outside the range that a test writes.
 class Target {
    public:
     explicit Target(std::size_t size)
@@ -33,7 +33,7 @@ class Target {
 
     [[nodiscard]] Memory const& memory() const { return memory_; }
     void reset() { std::memset(memory_.host_ptr(), static_cast<int>(untouched), bytes_); }
-    // Which byte is wrong after `from` was copied to `offset`; -1 for none.
+    // The wrong byte after `from` was copied to `offset`; -1 for none.
     [[nodiscard]] long wrong(std::size_t offset, std::span<std::byte const> from) const {
         auto const* const now = static_cast<std::byte const*>(memory_.device_ptr());
         if (!from.empty() && std::memcmp(now + offset, from.data(), from.size()) == 0 &&

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a channel's client counts, and what whoever reads that makes of garbage.
+// The counts of a channel's client, and how a reader handles garbage in them.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -39,7 +39,7 @@ void expect_counters(ChannelCounters const& seen, ChannelCounters const& wanted)
     EXPECT_EQ(seen.depth, wanted.depth);
 }
 
-// A channel beside a device's end that the tests step.
+// A channel, and an end on the device that the tests step.
 class CountersTest : public testing::TestWithParam<Sequence> {
    protected:
     void answer(std::uint32_t count) {
@@ -109,7 +109,7 @@ TEST_P(CountersTest, replyThatIsGivenUpIsDropped) {
     expect_counters(counters(), {.submitted = 2, .dropped = 2, .depth = 2});
 }
 
-// Numbers, whatever they are, and none of the memory beyond.
+// Any number is shown, and no memory beyond the words is read.
 TEST_P(CountersTest, garbageIsShown) {
     CounterWords& words = *memory_->host_view().counters(0);
     std::uint64_t const first = GetParam();

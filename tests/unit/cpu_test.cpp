@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this CPU can do, checked against what the kernel says of it.
+// The instructions of this CPU, compared with the kernel's list.
 #include <gtest/gtest.h>
 
 #include <bit>

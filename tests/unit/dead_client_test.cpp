@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clients of a pool whose threads end without a word: at which step decides whether a
-// reply will come. The kernel is this test.
+// Clients of a pool whose threads end in the middle of a call: the step decides whether a reply
+// will come. The test plays the kernel.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -21,7 +21,7 @@ class DeadClientTest : public testing::Test {
    protected:
     static constexpr std::uint32_t replies = 4;
 
-    // Runs on a thread that ends afterwards, and whose end is not let go: as of a client that dies.
+    // Runs the steps on a thread that then ends without releasing its end, as a client that dies.
     void die(std::function<void(HostMpmcProducer<Asked>&)> const& last_steps) {
         std::thread([&] {
             dead_ = std::make_unique<HostMpmcProducer<Asked>>(
@@ -58,7 +58,7 @@ class DeadClientTest : public testing::Test {
         }
         return free;
     }
-    // Answers what is in the ring; a number that was given up is passed over.
+    // Answers the requests in the ring; skips numbers that were given up.
     unsigned serve() {
         unsigned served = 0;
         ReplyWriter<DeviceFar> const writer(pool_.device_reply_slots());
@@ -105,7 +105,7 @@ TEST_F(DeadClientTest, requestThatWasSentButNotNotedIsAnswered) {
     EXPECT_EQ(free_slots(), replies);
 }
 
-// Catches a slot that waits for ever for the reply to a request that nobody has.
+// Catches a slot that waits for ever for the reply to a request that was never sent.
 TEST_F(DeadClientTest, slotWithoutARequestIsFree) {
     die([&](auto& end) { (void)claim_slot(end); });
     EXPECT_FALSE(pool_.all_answered());
@@ -154,7 +154,7 @@ TEST_F(DeadClientTest, slotOfALineThatWasWrittenHoldsUntilTheReply) {
     EXPECT_EQ(free_slots(), replies);
 }
 
-// Its owner counts as dead, and its object is let go afterwards, by another thread.
+// Its owner counts as dead, and another thread releases its object afterwards.
 TEST_F(DeadClientTest, whatIsLetGoAfterItsThreadDiedIsLetGoOnce) {
     std::optional<SlotClaim> left;
     die([&](auto& end) {

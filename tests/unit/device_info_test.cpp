@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is said of a device, in words.
+// The description of a device in words.
 #include "carillon/device_info.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is otherwise on one device than on another, and what is made of it.
+// The differences between devices, and the decisions that depend on them.
 #include "carillon/device_info.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an error is called when it has left the calls of the library that it passed.
+// The name in an error that has left the library's calls through which it came.
 #include "carillon/detail/host/door.hpp"
 
 #include <gtest/gtest.h>

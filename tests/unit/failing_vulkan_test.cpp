@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Vulkan driver that cannot list its extensions: the entry point of the loader is this program's,
-// which gives out the real one's functions but for that.
+// A Vulkan driver that cannot list its extensions. This program has the loader's entry point, which
+// returns the real functions except that one.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -52,7 +52,7 @@ __attribute__((visibility("default"))) void* dlopen(char const* name, int mode) 
 namespace carillon::test {
 namespace {
 
-// An error of another type would end what tries one way to map memory after another.
+// An error of another type would end the search for a way to map memory.
 TEST(FailingVulkanTest, driverThatListsNoExtensionsIsAVulkanErrorThatNamesTheCall) {
     try {
         (void)Device::open("emulated:vulkan");

@@ -35,7 +35,7 @@ TEST(FileDescriptorTest, destructorCloses) {
     EXPECT_FALSE(is_open(number));
 }
 
-// Catches a move that leaves two owners: the second close would hit somebody else's descriptor.
+// Catches a move that leaves two owners: the second close would close another object's descriptor.
 TEST(FileDescriptorTest, moveHandsTheDescriptorOver) {
     FileDescriptor from = open_null();
     int const number = from.get();

@@ -18,7 +18,7 @@ namespace {
 
 constexpr rlim_t least = 10240;
 
-// Whether `call` is refused with words that name the limit, which is `least`.
+// Whether the error of `call` names the limit, which is `least`.
 template <class Call>
 int is_refused(Call const& call) {
     return in_child([&] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flag and doorbell: what they mean, and which accesses they make.
+// Flag and doorbell: their meaning, and their accesses.
 #include "carillon/detail/protocol/flag.hpp"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace {
 
 using Entries = std::vector<std::string>;
 
-// One word, which the log calls the credit.
+// One word; the log calls it the credit.
 class FlagTest : public testing::Test {
    protected:
     std::uint64_t word_ = 0;
@@ -28,7 +28,7 @@ TEST_F(FlagTest, zeroedWordIsTheZeroValue) {
     EXPECT_EQ((FlagReader<double, RecordingNear>(&word_, near_).get()), 0.0);
 }
 
-// The other side may write what it likes. Catches a bool that is neither true nor false.
+// The other side may write any word. Catches a bool that is neither true nor false.
 TEST_F(FlagTest, anyWordButZeroIsTrue) {
     for (std::uint64_t const word : {std::uint64_t{1}, std::uint64_t{10}, std::uint64_t{1} << 40}) {
         word_ = word;
@@ -41,7 +41,7 @@ struct Pair {
     std::int16_t b;
 };
 
-// Catches a value whose bytes land in another place than they are read from.
+// Catches a value that is read from another place than it was written to.
 TEST_F(FlagTest, anyTypeOfUpTo8BytesComesBackAsItWas) {
     FlagWriter<double, RecordingFar>(&word_, far_).set(-1.25);
     EXPECT_EQ((FlagReader<double, RecordingNear>(&word_, near_).get()), -1.25);

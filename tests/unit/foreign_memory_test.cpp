@@ -36,7 +36,7 @@ namespace {
 using detail::ForeignMemory;
 using detail::UnixSocket;
 
-// Memory of a device, and what it is to who gets its descriptor.
+// Memory of a device, and its properties for a process that gets its descriptor.
 struct Exported {
     char const* name;
     char const* selector;
@@ -162,7 +162,7 @@ std::string text_of_any(Call&& call) {
     return {};
 }
 
-// Catches a size that is taken on trust: whoever uses the last bytes would fault.
+// Catches a size that is not checked: a use of the last bytes would fault.
 TEST_P(ForeignMemoryTest, moreThanThereIsIsAnErrorThatLeavesNothingBehind) {
     Memory const memory = GetParam().make(device());
     Held const before = Held::now();
@@ -281,8 +281,8 @@ FileDescriptor receive_descriptor(UnixSocket const& socket) {
     return message == nullptr ? FileDescriptor() : std::move(message->descriptors.at(0));
 }
 
-// C3: a process of its own, which opens what drivers it needs itself, maps what it is sent and
-// answers in it.
+// C3: a process that opens the drivers that it needs, maps the memory that it gets, and answers in
+// it.
 int map_and_answer(Exported const& of, UnixSocket const& socket) {
     FileDescriptor fd = receive_descriptor(socket);
     if (fd.get() < 0) return 0;  // P had nothing to send
@@ -292,8 +292,8 @@ int map_and_answer(Exported const& of, UnixSocket const& socket) {
     return 0;
 }
 
-// P1: starts C, before either opens a driver. P2: makes memory, writes there, and sends the
-// descriptor. C3: maps it, reads, and writes. P4: sees what C wrote.
+// P is this process, C its child. P1: starts C, before either opens a driver. P2: makes memory,
+// writes there, and sends the descriptor. C3: maps it, reads, and writes. P4: sees what C wrote.
 [[noreturn]] void share_with_a_child(Exported const& of) {
     std::array<int, 2> ends{};
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) std::_Exit(3);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Locks of what a process has one of, which other threads take again and again while it forks: its
-// children, which have none of those threads, take them too.
+// Locks that a process has only one of: other threads take them again and again while the process
+// forks. Its children, which have none of those threads, take them too.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -34,7 +34,7 @@ std::ostream& operator<<(std::ostream& out, Locked const& locked) { return out <
 
 class ForkLocksTest : public testing::TestWithParam<Locked> {};
 
-// 1. Threads use something. 2. Beside them the process forks. 3. The child uses it, too.
+// 1. Threads use an object. 2. Beside them the process forks. 3. The child uses the object, too.
 TEST_P(ForkLocksTest, childUsesWhatThreadsOfItsParentUseAtTheFork) {
     if (CARILLON_THREAD_SANITIZER != 0) {
         GTEST_SKIP() << "the thread sanitizer does not follow a fork beside threads";

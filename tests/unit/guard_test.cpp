@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the guard knows of calls and kernels. Calls are made up: no CUDA is here.
+// The guard's knowledge of calls and kernels. The calls are made up, without CUDA.
 #include "guard/guard.hpp"
 
 #include <dlfcn.h>

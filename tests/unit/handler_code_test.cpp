@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One handler on two devices, which stand in for GPUs: each starts what was loaded there.
+// One handler on two devices that stand in for GPUs: each starts the code that was loaded there.
 #include "bytes/handler_code.hpp"
 
 #include <elf.h>
@@ -54,7 +54,7 @@ struct StandIn final : Backend {
     int others = 0;  // kernels of what another device has loaded
 };
 
-// Machine code as far as it is looked into: the symbols that say what the kernels are.
+// The part of machine code that the library reads: the symbols that describe the kernels.
 std::string code_of_a_handler() {
     constexpr std::string_view names("\0carillon_threads\0carillon_forms", 32);
     std::array<Elf64_Sym, 2> symbols{};

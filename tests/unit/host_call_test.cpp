@@ -82,7 +82,7 @@ TEST(ReplySlotClaimTest, callsAtAPlaceAreNumberedAcrossTheTagsWrap) {
     }
 }
 
-// Catches a slot whose next caller takes the late reply for its own.
+// Catches a slot whose next caller takes the late reply as its own.
 TEST(ReplySlotClaimTest, slotThatWasGivenUpIsFreeOnceTheLateReplyIsThere) {
     ReplySlotsMemory memory(1);
     SlotWriter const writer(memory.view(), host_far());
@@ -129,7 +129,7 @@ TEST(ReplySlotClaimTest, callWhoseRequestWasNotSentNeverWas) {
     EXPECT_EQ(claim.address().number, 1U);
 }
 
-// Catches a caller that trusts what it last knew of its slot.
+// Catches a caller that trusts its old knowledge of its slot.
 TEST(ReplySlotClaimTest, slotThatAnotherHasUsedMeanwhileIsLookedAtAgain) {
     ReplySlotsMemory memory(1);
     SlotWriter const writer(memory.view(), host_far());
@@ -157,7 +157,7 @@ TEST(ReplyWriterTest, answersNobodyWhoIsNotThere) {
     EXPECT_FALSE(claim.look<HostReply<std::uint64_t>>(line));
 }
 
-// Ten nanoseconds a poll, in which others may do something.
+// A poll takes ten nanoseconds, in which `others` may act.
 struct PollCountingClock {
     std::uint64_t* now;
     std::function<void()> const* meanwhile;
@@ -196,7 +196,7 @@ TEST(PollDeadlineTest, passesThoughTheCountOfPollsWraps) {
     EXPECT_GE(polls, 1000U);
 }
 
-// A caller, and a host that serves one request while it waits, if it is told to.
+// A caller, and a host that serves one request during the wait if the test says so.
 class HostCallerTest : public testing::Test {
    protected:
     using Request = AddressedRequest<std::uint64_t>;
@@ -293,8 +293,8 @@ class OrderedFar : public DeviceFar {
     std::string* order_;
 };
 
-// Catches a call, a post or an answer that cannot say that it names data, or says so too late; and
-// a fence that nobody needs.
+// Catches a call, a post or an answer whose data are released too late or not at all; and a fence
+// that is not needed.
 TEST(HostCallOrderTest, dataAreReleasedBeforeTheLineThatNamesThemAndOnlyThen) {
     MpmcRingSlots requests(8, 1);
     ReplySlotsMemory slots(2);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CPU's ends of a channel, beside a device's that the tests step.
+// The CPU's ends of a channel; the tests step the device's end.
 #include "carillon/detail/host/host_channel.hpp"
 
 #include <gtest/gtest.h>
@@ -108,7 +108,7 @@ TEST_F(HostChannelTest, replyThatWasGivenUpLeavesItsPlaceWhenItComes) {
     EXPECT_EQ(take(5), -5);
 }
 
-// Catches a row that goes over the place of a reply which is kept.
+// Catches a row that overwrites a reply which is kept.
 TEST_F(HostChannelTest, rowEndsBeforeAPlaceThatIsTaken) {
     std::array<int, 4> const row{1, 2, 3, 4};
     EXPECT_EQ(ends_.try_submit_n(row.data(), 4, OutOfLine::none), 4U);
@@ -122,7 +122,7 @@ TEST_F(HostChannelTest, rowEndsBeforeAPlaceThatIsTaken) {
     EXPECT_EQ(ends_.try_submit_n(row.data(), 4, OutOfLine::none), 2U);
 }
 
-// Catches a place that nobody leaves, and requests that count as unanswered for ever.
+// Catches a place that is never free again, and requests that count as unanswered for ever.
 TEST_F(HostChannelTest, requestsWhoseFlushThrewCountAsSentAndHaveNoReplies) {
     std::array<int, 3> const row{1, 2, 3};
     sync_.fails = true;

@@ -95,7 +95,7 @@ TEST_P(HostWaitTest, whatAPollThrowsEndsTheWaitAndTheNextOneGoesOn) {
     EXPECT_EQ(polls, 251);
 }
 
-// Nobody writes to the line: catches a sleep that only a write ends.
+// No store hits the line: catches a sleep that only a store ends.
 TEST_P(HostWaitTest, aWriteThatIsMissedDelaysNothingForLong) {
     alignas(64) std::uint64_t line = 0;
     auto const watched = [&] { return &line; };
@@ -122,7 +122,7 @@ TEST_P(HostWaitTest, seesWhatAnotherThreadWrites) {
     other.join();
 }
 
-// A CPU that writes down what it is told to do; `W` says whether it has WAITPKG.
+// A CPU that records its orders; `W` says whether it has WAITPKG.
 template <bool W>
 class RecordingCpu {
    public:

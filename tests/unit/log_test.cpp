@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the host knows of log texts, and how it writes a message.
+// The host's table of log texts, and how it formats a message.
 #include "carillon/log.hpp"
 
 #include <gtest/gtest.h>

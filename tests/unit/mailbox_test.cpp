@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mailbox: what it means, which accesses it makes, and that no look takes longer than it may.
+// The mailbox: its meaning, its accesses, and the bound of each look.
 #include "carillon/detail/protocol/mailbox.hpp"
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ struct MailboxMemory {
 
 HostMapped cached_far() { return HostMapped({StoreKind::cached, PublishMode::one_step}); }
 
-// Whose padding others may read.
+// Others may read the padding.
 TEST(MailboxPaddingTest, paddingOfAValueIsZero) {
     struct Padded {
         char tag;
@@ -94,11 +94,11 @@ TYPED_TEST(MailboxSizeTest, everyByteOfEveryValueComesThrough) {
 using TwoLines = SizedWords<64>;  // two lines
 using OneLine = SizedWords<16>;
 
-// The word `newest` is what the log calls the credit, a line is a slot of its own.
+// The log calls the word `newest` the credit, and each line a slot.
 class MailboxTest : public testing::Test {
    protected:
     void set(std::uint64_t number) { writer_.set(TwoLines::make(number)); }
-    // The number of the value that a look brings, which must be whole; 0 for none.
+    // The number of the value that a look finds, which must be whole; 0 for none.
     static std::uint64_t look(MailboxReader<TwoLines, RecordingNear>& reader) {
         TwoLines value = TwoLines::make(77);
         if (!reader.refresh(value)) {
@@ -170,7 +170,7 @@ TEST_F(MailboxTest, latestOfManyWinsAndEveryReaderGetsIt) {
     EXPECT_EQ(look(other), 0U);
 }
 
-// Catches a word whose tag is not compared, whatever has not come yet.
+// Catches a word whose tag is not compared, whichever word is missing.
 TEST_F(MailboxTest, valueOfWhichAnyWordIsMissingIsNotTaken) {
     set(1);
     ASSERT_EQ(look(), 1U);
@@ -279,7 +279,7 @@ class HurriedNear {
     State* state_;
 };
 
-// Catches a reader that goes on until it has a value, and one that mixes what it passes by.
+// Catches a reader that goes on until it has a value, and one that mixes the values that it passes.
 TEST(MailboxPaceTest, readerThatIsAlwaysLappedGivesUpAndNoOtherDoes) {
     using Value = SizedWords<4 * 32>;
     for (std::uint32_t const slots : {2U, 4U, 8U}) {
@@ -325,9 +325,9 @@ struct Team {
     }
 };
 
-// Catches a thread that decides otherwise than the others, and a part that nobody copies. The
-// threads of a team find lines missing at once, which the thread sanitizer would report: they all
-// write the same.
+// Catches a thread that decides differently from the others, and a part that no thread copies. The
+// threads of a team find lines missing at once and all write the same word, which the thread
+// sanitizer would report.
 TEST(MailboxTeamTest, threadsThatReadTogetherSeeTheSame) {
     if (CARILLON_THREAD_SANITIZER != 0) GTEST_SKIP() << "threads write the same word at once";
     using Value = SizedWords<1000>;

@@ -17,7 +17,7 @@
 namespace carillon::test {
 namespace {
 
-// Two programs compare them, of which one may be compiled so.
+// Two programs compare these names, and one may be compiled without type information.
 TEST(MangledNameTest, isTheSameWithoutTypeInformation) {
     using Pair = NamedPair<NamedTick, NamedTick>;
     std::vector<std::string> const names{typeid(NamedTick).name(), typeid(Pair).name(),

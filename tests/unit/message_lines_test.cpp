@@ -193,7 +193,7 @@ TYPED_TEST(MessageLinesTest, requestWasWrittenWhenAllOfItsQuadsWere) {
     EXPECT_TRUE(was_written(view, number, HostCached()));
 }
 
-// Catches credit that is returned for what was not taken, or kept for ever.
+// Catches credit that is returned for lines that were not taken, or is kept for ever.
 TYPED_TEST(MessageLinesTest, lanesReturnCreditForWhatTheyTookAndAllOfItAfterManyLooks) {
     auto const nothing = [](std::size_t /*i*/, Quad const& /*quad*/) {};
     Sequence const first = just_below_the_tags_wrap;
@@ -213,7 +213,7 @@ TYPED_TEST(MessageLinesTest, lanesReturnCreditForWhatTheyTookAndAllOfItAfterMany
     EXPECT_EQ(memory.credit(), first - 1 + 5);
 }
 
-// Whether a row of messages whose padding is all ones has none of them.
+// Expects that the packed row has no ones, although the messages' padding is all ones.
 template <class T>
 void expect_no_ones(void (*set_rest)(T&) = [](T& /*message*/) {}) {
     T messages[3];

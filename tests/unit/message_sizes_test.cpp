@@ -54,7 +54,7 @@ struct SizedMessage {
     PackedLines (*pack)(std::uint64_t number, Tag tag);
     PackedLines (*retag)(PackedLines const& message, Tag tag);
     PayloadBytes (*unpack)(PackedLines const& message);
-    // Loads as a ring does: what came, and nothing where it is not there.
+    // Loads as a ring does: returns the message, or nothing if it is not there.
     using Load = std::optional<PayloadBytes> (*)(PackedLines const& slot, Tag tag);
     Load load_on_device;
     Load load_on_host;
@@ -194,7 +194,7 @@ void expect_every_quad_is_awaited(SizedMessage const& of, SizedMessage::Load loa
     }
 }
 
-// Catches an arrival check that leaves a quad out, or that waits for one which nobody stores.
+// Catches an arrival check that leaves a quad out, or that waits for a quad that is never stored.
 TEST(MessageSizesTest, messageIsThereWhenAllItsQuadsAreAndNoOther) {
     for (SizedMessage const& of : every_size()) {
         expect_every_quad_is_awaited(of, of.load_on_device);
@@ -217,7 +217,7 @@ TEST(MessageSizesTest, rowIsLoadedFromItsSlots) {
 
 class MessageAccessTest : public AccessTest {
    protected:
-    // Into a slot of a ring, and from there; what lies on either side stays as it is.
+    // Copies into a slot of a ring, and back; the memory on either side does not change.
     template <std::size_t size>
     void expect_crosses() {
         using T = SizedBytes<size>;

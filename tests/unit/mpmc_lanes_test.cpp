@@ -59,7 +59,7 @@ TEST(MpmcLanesTest, lanesShareTheLinesOfAStripeOut) {
     }
 }
 
-// Catches a lane that passes a line over which has not arrived, for those behind it.
+// Catches a lane that skips a line which has not arrived, for lines behind it.
 TEST(MpmcLanesTest, laneWaitsForTheNextOfItsLines) {
     constexpr std::uint32_t stripe = 8;
     for (Sequence missing = 1; missing <= stripe; ++missing) {
@@ -90,7 +90,8 @@ TEST(MpmcLanesTest, laneWaitsForTheNextOfItsLines) {
     }
 }
 
-// Catches a lane that takes again what it took before the stripe was left, or never takes the rest.
+// Catches a lane that takes messages again that it took before the stripe was left, or never takes
+// the rest.
 TEST(MpmcLanesTest, lanesLeaveWhatEachOfThemHasNotTaken) {
     constexpr std::uint32_t stripe = 8;
     MpmcRingSlots ring(16, stripe);

@@ -312,7 +312,7 @@ TEST(MpmcRingTest, batchesOfMessagesOfAnySizeArriveWhole) {
     expect_batches_whole<48>();
 }
 
-// A batch and a line by itself differ in nothing that reaches the other side.
+// A batch and a single line store the same bytes on the other side.
 TEST(StorePayloadsTest, everyKindStoresTheLinesThatPackLaysOut) {
     alignas(16) std::array<unsigned char, 64 * payload_bytes + 16> bytes{};
     for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<unsigned char>(i * 7 + 1);

@@ -11,8 +11,8 @@ namespace {
 constexpr std::size_t words_per_page = 8;
 using Times = std::vector<std::uint64_t>;
 
-// Memory in which an atomic on a word of page p takes times[p] ticks, and `disturbance` more for
-// the first ones.
+// Memory in which an atomic on a word of page p takes times[p] ticks, and the first ones take
+// `disturbance` more.
 class SlowMemory {
    public:
     explicit SlowMemory(Times times, std::uint64_t disturbed = 0)
@@ -54,7 +54,7 @@ TEST(NearestPageTest, placeWhoseAtomicsAreFastestIsNearest) {
     EXPECT_EQ(SlowMemory({300, 300}).nearest(), 0U);
 }
 
-// Catches a choice by the first look, which waits for the address to be translated.
+// Catches a choice by the first look, which includes the translation of the address.
 TEST(NearestPageTest, slowStartDecidesNothing) {
     EXPECT_EQ(SlowMemory({300, 500}, 1).nearest(), 0U);
     EXPECT_EQ(SlowMemory({300, 500}, 12).nearest(), 0U);

@@ -58,7 +58,7 @@ TEST(NoCudaDriverTest, gpuIsNotFoundAndTheTextNamesTheLibrary) {
     expect_usable(Device::open("emulated"));
 }
 
-// Set later, beside other threads, it could move the environment that one of them is reading.
+// A later setting, beside other threads, could move the environment while one of them reads it.
 TEST(NoCudaDriverTest, eagerLoadingIsAskedForBeforeMain) {
     if (!built_with_cuda()) GTEST_SKIP() << "this build has no CUDA support";
     EXPECT_NE(loading_at_start, "");
@@ -78,7 +78,7 @@ TEST(NoDriversTest, bestIsTheEmulatedDeviceAndSaysWhy) {
     expect_usable(device);
 }
 
-// In a process of its own, which has not been told yet. Exits with 0 when it is told once.
+// Runs in a process of its own, in which nothing was printed yet. Exits with 0 when one line was.
 [[noreturn]] void open_what_is_emulated() {
     testing::internal::CaptureStderr();
     (void)Device::open("emulated");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the host's policies ask of memory that is not coherent.
+// The host policies' flushes and invalidations of memory that is not coherent.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -68,7 +68,7 @@ class NonCoherentTest : public testing::TestWithParam<StoresParam> {
 INSTANTIATE_TEST_SUITE_P(With, NonCoherentTest, testing::ValuesIn(stores_params()),
                          test_name<StoresParam>);
 
-// Catches a second step whose first step was still in a buffer: new tags ahead of their payload.
+// Catches a second step while the first is still in a buffer: new tags would precede their payload.
 TEST_P(NonCoherentTest, twoStepPublishSendsThePayloadUnderTheOldTagsFirst) {
     NonCoherentLine memory;
     HostMapped const far(GetParam().stores, &memory);
@@ -166,7 +166,7 @@ TEST_P(NonCoherentTest, storesAreTheOnesAskedFor) {
     EXPECT_EQ(far.stores().mode, GetParam().stores.mode);
 }
 
-// Catches a kind whose store leaves a part of the line out, or spills over it.
+// Catches a kind of store that leaves a part of the line out, or writes beyond it.
 TEST_P(NonCoherentTest, lineIsStoredWholeAndNothingBesideIt) {
     std::vector<Line> lines(3, pack(Whole::make(1), 1));
     HostMapped const far(GetParam().stores);
@@ -190,8 +190,8 @@ class FailingSync final : public RangeSync {
     int fails_at = -1;
 };
 
-// Catches two messages under the same tags, of which the other side may make one: of a flush that
-// failed nobody knows what has arrived.
+// Catches two messages under the same tags, which the other side may mix: after a flush that failed
+// it is unknown which bytes have arrived.
 TEST_P(NonCoherentTest, messageIsSentOrNotSentWhenItsFlushThrowsAndItsNumberIsNotUsedTwice) {
     for (int failing = 0; failing < (two_step() ? 2 : 1); ++failing) {
         RingMemory memory(4);
@@ -266,7 +266,7 @@ TEST_P(NonCoherentTest, valueOfAMailboxWhoseFlushThrowsLeavesItsVersionToNoOther
     }
 }
 
-// Catches a chunk that nobody owns any more and that was not handed over: no other would be taken.
+// Catches a chunk that has no owner any more and was not handed over: no other would be taken.
 TEST_P(NonCoherentTest, chunkWhoseFlushThrowsIsStillItsOwnersUntilItsLineIsStored) {
     std::vector<Line> lines(4);
     std::uint64_t credit = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The placement profile's file: what is written comes back, and what is no profile of this device
-// is refused by name.
+// The placement profile's file: a profile that was written is read again, and the error for a file
+// that is no profile of this device names the file.
 #include "carillon/placement.hpp"
 
 #include <gtest/gtest.h>
@@ -74,7 +74,7 @@ class PlacementProfileTest : public testing::Test {
     }
     [[nodiscard]] std::string text() const { return read(path()); }
 
-    // Beside the profile, with it.
+    // The number of files in the profile's folder.
     [[nodiscard]] std::ptrdiff_t files() const {
         auto const files = std::filesystem::directory_iterator(path().parent_path());
         return std::distance(begin(files), end(files));

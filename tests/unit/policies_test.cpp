@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which policies model which concept, and which instructions: what templates ask for is all that
-// they use, so a policy that models a concept is one that they compile with.
+// The concepts that each policy models, and the instructions that it needs: templates use nothing
+// that their concepts do not ask for, so they compile with every policy that models these.
 #include <gtest/gtest.h>
 
 #include <carillon/block.hpp>
@@ -65,7 +65,7 @@ struct PlainCpu {
     static void read_back(std::uint64_t const* /*from*/) {}
 };
 
-// A policy says of itself what its instructions can do, and no more.
+// A policy has exactly the abilities of its instructions.
 static_assert(NearAccess<BasicHostCached<PlainCpu>> && FarAccess<BasicHostMapped<PlainCpu>>);
 static_assert(!ClaimAccess<BasicHostCached<PlainCpu>>);
 

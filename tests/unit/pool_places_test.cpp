@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What blocks that share all clients take, and of whom, step by step: two blocks and two places.
+// The requests that blocks take if they share all clients, step by step: two blocks and two places.
 #include "carillon/detail/protocol/pool_places.hpp"
 
 #include <gtest/gtest.h>
@@ -115,7 +115,7 @@ TEST_F(PoolPlacesTest, eachRequestIsTakenByOneBlock) {
     EXPECT_TRUE(answered(0, 2) && answered(0, 3));
 }
 
-// Else it would look for ever for what it has awaited.
+// Otherwise it would look for ever for the request that it has awaited.
 TEST_F(PoolPlacesTest, blockThatOthersHaveLeftBehindGoesOnWithThem) {
     for (Sequence const start : {Sequence{1}, (Sequence{1} << 32) - 3}) {
         lend(0, start);
@@ -195,7 +195,7 @@ TEST_F(PoolPlacesTest, nothingIsTakenOfAMessageThatIsHalfThere) {
     EXPECT_EQ(take(one), request(0, 1));
 }
 
-// A client may write any tags: it has what it writes served, and nobody waits for it.
+// A client may write any tags: all that it writes is served, and no block waits for it.
 TEST_F(PoolPlacesTest, tagsFarAheadAreNoRequest) {
     lend(0);
     lend(1);

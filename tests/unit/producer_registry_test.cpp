@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who produces for an MPMC ring: threads that come, go, and end without a word.
+// The producers of an MPMC ring: threads that come, go, and die.
 #include "carillon/detail/host/producer_registry.hpp"
 
 #include <gtest/gtest.h>
@@ -71,7 +71,7 @@ TEST(ProducerRegistryTest, threadThatEndedBetweenItsClaimAndTheRecordIsFound) {
     EXPECT_EQ(registry.record(0)->begin, ProducerRecord::none);
 }
 
-// Another thread lets go of what the dead one left: that must not hide the claim.
+// Another thread releases the dead thread's end: the claim must still be found.
 TEST(ProducerRegistryTest, claimOfTheDeadIsGivenUpThoughAnotherThreadLetGo) {
     MpmcRingSlots ring(8, 2);
     ProducerRegistry registry(ring.record(0), 2);
@@ -87,7 +87,7 @@ TEST(ProducerRegistryTest, claimOfTheDeadIsGivenUpThoughAnotherThreadLetGo) {
     EXPECT_EQ(ring.view().given_up[0], 1U);
 }
 
-// The record of the dead belongs to another by the time that their end is let go.
+// The record of the dead thread has a new owner by the time that its end is released.
 TEST(ProducerRegistryTest, endOfTheDeadThatIsLetGoLateLeavesTheNextOwnerItsRecord) {
     MpmcRingSlots ring(8, 2);
     ProducerRegistry registry(ring.record(0), 2);
@@ -99,7 +99,7 @@ TEST(ProducerRegistryTest, endOfTheDeadThatIsLetGoLateLeavesTheNextOwnerItsRecor
     on_thread([&] { registry.leave(old); });
     registry.leave(old);
 
-    // Its owner lives, so its claim is not given up with that of another who has died.
+    // Its owner lives, so its claim is not given up together with the claim of a dead thread.
     Claimer living(ring.view(), HostCached(), ClaimRecord(registry.record(next)));
     EXPECT_EQ(living.try_claim(1, 1).count, 1U);
     on_thread([&] {
@@ -204,7 +204,7 @@ TEST(MpmcRingObjectTest, ringGoesOnWhenAThreadEndsWithoutLettingGo) {
     CARILLON_EXPECT_ERROR(ring.producer(), UsageError, "all 2 producers");
 }
 
-// Nobody has to call recover() for that.
+// This needs no call of recover().
 TEST(MpmcRingObjectTest, nextProducerHasTheRoomOfOneThatDied) {
     MpmcToDevice const ring(Device::open("emulated"), {.capacity = 4, .stripe = 2, .producers = 1});
     std::unique_ptr<HostMpmcProducer<Whole>> leaked;

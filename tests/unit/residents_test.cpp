@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What lives on a device: blocks that fit or do not, and memory that waits for the end of kernels.
+// A device's residents: blocks that fit or do not, and memory that waits for the end of kernels.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -45,7 +45,7 @@ class BusyAllocation final : public detail::Allocation {
     std::function<void()> act_;
 };
 
-// A kernel of two blocks that ends when it is told to, and says so to whoever asks first.
+// A kernel of two blocks that ends when it is told to; the first caller that asks hears it.
 class ToldExecution final : public detail::Execution {
    public:
     ToldExecution(Residents& residents, bool const& told) : residents_(residents), told_(told) {}
@@ -117,7 +117,7 @@ TEST_F(ResidentsTest, memoryIsFreedAtOnceThoughAnotherThreadFrees) {
     }));
 }
 
-// Catches new memory that does not wait for what another thread frees of the time of a kernel.
+// Catches new memory that does not wait for another thread's free of memory from a kernel's time.
 TEST_F(ResidentsTest, whatWaitedForAKernelHasGoneBeforeNewMemoryComesThoughAnotherThreadFreesIt) {
     using std::chrono_literals::operator""ms;
     std::future<int> left;
@@ -142,7 +142,7 @@ TEST_F(ResidentsTest, blocksThatDoNotFitBesideOthersAreRefused) {
     residents_.kernel_started(2, 8);
 }
 
-// Catches a kernel that nobody asks after: it would hold up every later free.
+// Catches a kernel that no caller asks after: it would hold up every later free.
 TEST_F(ResidentsTest, endOfAKernelThatWasLeftBehindIsNoticed) {
     residents_.kernel_started(2, 8);
     residents_.adopt(std::make_unique<ToldExecution>(residents_, told_));

@@ -49,7 +49,7 @@ TEST(RingLanesTest, everyLaneTakesEveryMessage) {
     EXPECT_EQ(ring.credit(), just_below_the_tags_wrap - 1 + count);
 }
 
-// Catches lanes whose numbers go apart: each takes what it sees alone.
+// Catches lanes whose numbers diverge, since each takes the lines that it sees by itself.
 TEST(RingLanesTest, lineIsTakenByAllLanesOrByNone) {
     RingMemory ring(4);
     RingMemory late(4);  // the ring as one lane sees it

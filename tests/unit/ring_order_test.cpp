@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which accesses the protocol makes, in which order, and which it does not make.
+// The protocol's accesses in their order, and accesses that it must not make.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -33,8 +33,8 @@ class RingOrderTest : public testing::Test {
     }
 };
 
-// Catches a missing commit (a line that lingers in a write-combining buffer for 1 ms) and a
-// release that nobody needs.
+// Catches a missing commit (a line that stays in a write-combining buffer for 1 ms) and a release
+// that is not needed.
 TEST_F(RingOrderTest, publishIsOneLineAndOneCommit) {
     ASSERT_TRUE(producer_.try_push(Whole::make(1)));
     EXPECT_EQ(log_.take(),
@@ -54,7 +54,7 @@ TEST_F(RingOrderTest, uncommittedPushIsOneLineAndNoCommit) {
     EXPECT_EQ(producer_.next(), 33U);
 }
 
-// Catches a commit, which is a store fence, a line; and one that covers too little.
+// Catches a commit, which is a store fence, for each line; and one that covers too little.
 TEST_F(RingOrderTest, batchIsAllItsLinesAndOneCommitAlsoOverTheWrap) {
     std::array<Whole, 12> messages{};
     std::size_t const count = messages.size();
@@ -109,7 +109,7 @@ TEST_F(RingOrderTest, outOfLineDataAreReleasedBeforeTheLine) {
                                     "far.commit 64 slot 0"}));
 }
 
-// Catches a look at the credit at every publish, or ahead of a line, which would wait for it.
+// Catches a look at the credit at every publish, or ahead of a line, which would delay the line.
 TEST_F(RingOrderTest, creditIsLookedAtFourTimesALapAtMostAndAfterThePublish) {
     for (int i = 0; i < 16; ++i) ASSERT_TRUE(producer_.try_push(Whole::make(1)));
     Entries const all = log_.take();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rings in pairs of pages: where slots are, who writes which page until the choice is known.
+// Rings in pairs of pages: the places of slots, and the pages that each side writes until the
+// choice is known.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -55,7 +56,7 @@ TEST(RingPagesTest, everySlotIsInThePageOfItsPairThatTheWordNames) {
     }
 }
 
-// Catches a second page whose zeros pass for the line with tag 0.
+// Catches a second page whose zeros look like the line with tag 0.
 TEST(RingPagesTest, bothPagesHaveTheTagsOfTheLapBefore) {
     PairedRing ring(8, 1, just_below_the_tags_wrap);
     for (Sequence s = just_below_the_tags_wrap; s != just_below_the_tags_wrap + 8; ++s) {

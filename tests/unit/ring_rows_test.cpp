@@ -133,7 +133,7 @@ TEST(RingRowsTest, longRowTakesAllThatHaveArrived) {
     }
 }
 
-// Catches a row that looks at what is behind the ring.
+// Catches a row that looks at memory behind the ring.
 TEST(RingRowsTest, rowEndsWithTheRing) {
     RingMemory ring(8);
     Plain producer(ring.view());
@@ -243,7 +243,7 @@ TYPED_TEST(PutRowTest, roomIsWhatTheCreditsSay) {
     EXPECT_EQ(take_row(consumer, 3), wholes(0, 3));
     EXPECT_EQ(producer.room(most), 0U);
     consumer.return_held();
-    EXPECT_EQ(producer.room(0), 0U);  // nobody asks for more: it does not look
+    EXPECT_EQ(producer.room(0), 0U);  // no room is asked for: it does not look
     EXPECT_EQ(producer.room(most), 3U);
     put_row(producer, 8, 3);
     EXPECT_EQ(take_row(consumer, most), wholes(3, 4));

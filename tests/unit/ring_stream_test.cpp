@@ -16,7 +16,7 @@ using namespace detail;
 namespace {
 
 constexpr std::uint64_t messages = under_sanitizer ? 5'000 : 100'000;
-// A machine that is busy with other things need not see them all, but so many in any case.
+// A busy machine need not send all messages, but at least so many.
 constexpr std::uint64_t messages_at_least = 500;
 constexpr std::chrono::seconds time_for_more{5};
 
@@ -83,7 +83,7 @@ INSTANTIATE_TEST_SUITE_P(Over, RingStreamTest, testing::ValuesIn(all_accesses())
                          test_name<Access>);
 
 // These catch a torn line, a slot that is written too early, a credit that is returned too early,
-// and a line that overtakes what it names (P1 without C1, or the reverse).
+// and a line that overtakes the data that it names (P1 without C1, or the reverse).
 TEST_P(RingStreamTest, messagesCrossWholeInOrderAndWithTheirDataThrough2Slots) {
     Stream(GetParam(), 2, 1).run();
 }

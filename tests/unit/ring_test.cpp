@@ -243,7 +243,7 @@ TEST_P(RingProtocolTest, tagsWrapAt2To32) {
     }
 }
 
-// Catches an index that is derived from the tag only, or that starts at slot 0 whatever `first` is.
+// Catches an index that is derived from the tag only, or that starts at slot 0 for any `first`.
 TEST_P(RingProtocolTest, firstLineMayLieInAnySlot) {
     for (Sequence first = 1; first <= 9; ++first) expect_laps(GetParam(), 4, first);
 }

@@ -19,7 +19,7 @@ struct RefersToData {
 };
 struct RefersToNothing {};
 
-// A bulk copy has no order with what a reply refers to (docs/guarantees.md).
+// A bulk copy has no order with the data that a reply refers to (docs/guarantees.md).
 TEST(ReplyFarTest, repliesThatReferToDataLeaveByPlainStores) {
     EXPECT_TRUE((std::is_same_v<detail::ReplyFar<RefersToData>, DeviceFar>));
     EXPECT_TRUE((std::is_same_v<detail::ReplyFar<RefersToNothing>, DeviceBulkFar>));
@@ -126,7 +126,7 @@ TEST(RowTest, everyRequestThatIsThereIsAnswered) {
     expect_an_answer_each(DeviceBulkFar());
 }
 
-// Counts what leaves together with others.
+// Counts lines that leave together.
 struct CountingFar : DeviceFar {
     template <std::size_t most>
     void stage(Line* to, std::uint32_t /*i*/, Line const& line, std::size_t quads) const {
@@ -152,7 +152,7 @@ unsigned answers_in_rows() {
     return CountingFar::staged;
 }
 
-// Catches replies that wait for handlers which take long.
+// Catches replies that wait for slow handlers.
 TEST(RowTest, onlyQuickAnswersWaitForEachOther) {
     EXPECT_EQ(answers_in_rows<true>(), 8U);
     EXPECT_EQ(answers_in_rows<false>(), 0U);

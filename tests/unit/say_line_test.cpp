@@ -27,7 +27,7 @@ constexpr unsigned many = 1000;  // more lines than the queue and a pipe have ro
 
 class SayLineTest : public ::testing::Test {
    protected:
-    // A thread that writes lines is there: what a process does is tried in a new one.
+    // The library's writing thread exists already: a test of a process needs a new process.
     SayLineTest() { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
     ~SayLineTest() override { EXPECT_TRUE(detail::lines_are_written(patience)); }
 };
@@ -53,7 +53,7 @@ TEST_F(SayLineTest, readerOfStderrThatHasGoneEndsNobodyAndTheLossIsSaid) {
               "for somebody\n");
 }
 
-// Each line is written, or it is among those that are said to be lost.
+// Each line is written or counted as lost.
 TEST_F(SayLineTest, callerDoesNotWaitForAReaderOfStderrAndEachLineIsWrittenOrCounted) {
     PipedStderr const standard_error;
     for (unsigned i = 0; i < many; ++i)

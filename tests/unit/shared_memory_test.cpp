@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that processes share by its descriptor, and what is no such memory.
+// Memory that processes share by its descriptor, and descriptors of other things.
 #include "os/shared_memory.hpp"
 
 #include <fcntl.h>
@@ -64,7 +64,7 @@ TEST(SharedMemoryTest, isZeroedAndAsLargeAsAskedFor) {
     EXPECT_EQ(::fcntl(memory.descriptor().get(), F_GETFD), FD_CLOEXEC);
 }
 
-// Catches memory that another process can take away from under the reader, who would fault.
+// Catches memory that another process can take away from under its reader.
 TEST(SharedMemoryTest, nobodyCanChangeItsSize) {
     SharedMemory const memory(shared_size);
     FileDescriptor const given_away = memory.duplicate();
@@ -127,7 +127,7 @@ TEST(SharedMemoryTest, whatCannotBeMappedIsASystemErrorThatLeavesNothing) {
     EXPECT_EQ(Held::now(), before);
 }
 
-// All of the last page too, which the mapping has, though the memory ends before.
+// The child lacks all of the last page too, whose end lies beyond the memory's.
 TEST(SharedMemoryTest, childThatIsForkedHasNoneOfIt) {
     if (CARILLON_THREAD_SANITIZER != 0) {
         GTEST_SKIP() << "the thread sanitizer does not follow a fork beside threads";
@@ -156,7 +156,7 @@ TEST(SharedMemoryTest, forkWaitsForWhatIsKeptFromChildren) {
     std::array<int, 2> ends{};
     ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
     FileDescriptor const child_tells(ends[0]);
-    // Runs before the library's, which was there first.
+    // Runs before the library's handler, which was registered first.
     ASSERT_EQ(::pthread_atfork([] { begins = true; }, nullptr, nullptr), 0);
     int forked = 0;
     std::jthread forker;

@@ -37,7 +37,7 @@ TEST(TakenOnceTest, copyOfAnEndIsRefusedWhereverItIs) {
     EXPECT_THROW(refuse_words({&of.second, &of.other, &of.first}, 2), UsageError);
 }
 
-// Padding holds what was there before: one address of an end that the handler does not have.
+// Padding holds old bytes: one address of an end that the handler does not have.
 TEST(TakenOnceTest, oneAddressIsNoEnd) {
     EndWords const of;
     TakenOnce end;
@@ -53,7 +53,7 @@ TEST(TakenOnceTest, endWithOneAddressIsFoundByIt) {
     EXPECT_THROW(refuse_words({&of.other, &of.first, nullptr}, 2), UsageError);
 }
 
-// Bytes that nobody wrote may hold one.
+// Bytes that were never written may hold an end.
 TEST(TakenOnceTest, endWhoseObjectHasGoneIsNone) {
     EndWords const of;
     {
@@ -63,7 +63,7 @@ TEST(TakenOnceTest, endWhoseObjectHasGoneIsNone) {
     refuse_words({&of.first, &of.second, nullptr}, 2);
 }
 
-// No error, since bytes that nobody wrote may hold one: a line, once.
+// A line, once, and no error: bytes that were never written may hold an end.
 TEST(TakenOnceTest, endThatAnEarlierLaunchHasHadIsToldOf) {
     EndWords const of;
     TakenOnce end;
@@ -107,7 +107,7 @@ TEST(TakenOnceTest, eachPartOfAnEndCountsForItself) {
     EXPECT_THROW(refuse_words({&replies.first, &replies.second, nullptr}, 2), UsageError);
 }
 
-// A handler's words, the last of which says who owns the end.
+// A handler's words; the last of them names the owner of the end.
 struct OwnedWords {
     void const* first;
     void const* second;
@@ -135,7 +135,7 @@ TEST(TakenOnceTest, endHasOneOwnerThatIsOneOfTheBlocks) {
     ends.add(2, &words, sizeof(words));
 }
 
-// Beside an owned copy, and in another body when there was one.
+// Looks beside an owned copy, and in another body after one.
 TEST(TakenOnceTest, copyThatNobodyOwnsIsRefused) {
     EndWords const of;
     TakenOnce end;

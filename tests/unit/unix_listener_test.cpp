@@ -155,7 +155,7 @@ TEST_F(UnixListenerTest, modeNeverChangesAtThePath) {
     }
 }
 
-// 1. An owner is killed before its socket has its path. 2. The next one removes what it has left.
+// 1. An owner is killed before its socket has its path. 2. The next one removes the remains.
 TEST_F(UnixListenerTest, nothingButTheSocketAndItsLockStays) {
     { UnixListener const listener("serve", path(), 0600); }
     struct ::stat lock {};
@@ -252,7 +252,7 @@ TEST_F(UnixListenerTest, pathOfAProcessThatWasKilledIsTakenOver) {
     EXPECT_TRUE(answers(listener, path()));
 }
 
-// Catches one that removes the socket which another has just made.
+// Catches a listener that removes the socket that another has just made.
 TEST_F(UnixListenerTest, ofTwoThatStartAtOnceOneListensAndStays) {
     for (int round = 0; round < 50; ++round) {
         { FileDescriptor const stale = bound(path(), SOCK_SEQPACKET); }
@@ -353,7 +353,7 @@ TEST_F(UnixListenerTest, signalsDoNotEndAWaitForTheQueue) {
     ASSERT_EQ(::sigaction(SIGALRM, &before, nullptr), 0);
 }
 
-// Root may connect to anything, and asks as somebody else.
+// Root may connect to anything, so the test asks as another user.
 TEST_F(UnixListenerTest, whoMayNotWriteMayNotConnect) {
     UnixListener const listener("serve", path(), ::geteuid() == 0 ? 0600 : 0);
     ASSERT_EQ(::chmod(folder().c_str(), 0755), 0);

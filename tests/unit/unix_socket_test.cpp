@@ -220,7 +220,7 @@ TEST(UnixSocketTest, receivedDescriptorsAreNoneOfTheStandardStreams) {
     for (auto const& each : message.descriptors) EXPECT_GT(each.get(), STDERR_FILENO);
 }
 
-// An end that nobody reads from is no reason to wait.
+// A send does not wait for an end that reads nothing.
 TEST(UnixSocketTest, peerThatDoesNotReadIsAnErrorAndLosesNothing) {
     Pair const pair;
     std::size_t sent = 0;
@@ -248,7 +248,7 @@ TEST(UnixSocketTest, whatWasSentBeforeTheEndStillComes) {
     EXPECT_FALSE(send(pair.there, "answer"));  // and no SIGPIPE
 }
 
-// The system tells of the unread message first, by ECONNRESET.
+// The system reports the unread message first, by ECONNRESET.
 TEST(UnixSocketTest, whatWasSentBeforeTheEndComesFromOneThatLeftMessagesUnread) {
     Pair pair;
     ASSERT_TRUE(send(pair.there, "never read"));

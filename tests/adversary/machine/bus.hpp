@@ -7,7 +7,7 @@
 
 namespace carillon::test {
 
-// How what the CPU writes crosses the bus: as quads, or in pieces of 8 bytes.
+// The pieces in which the CPU's writes cross the bus: quads, or 8 bytes.
 enum class Pieces : std::uint8_t { quads, words };
 
 struct Bus {
@@ -16,7 +16,7 @@ struct Bus {
     bool write_combining = true;
     // Bytes that are flushed and invalidated together; 0 where memory is coherent.
     std::uint32_t atom = 0;
-    // Whether what the CPU writes after a store fence arrives after what it wrote before.
+    // Whether the CPU's writes after a store fence arrive after those before it.
     bool fences_order = true;
 
     [[nodiscard]] bool coherent() const { return atom == 0; }

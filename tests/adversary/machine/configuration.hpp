@@ -20,7 +20,8 @@ struct Configuration {
 
 // Every way to store lines on every bus where it is sound.
 [[nodiscard]] std::vector<Configuration> all_configurations();
-// One for each bus: for what flows to the host, where only the credit depends on the stores.
+// One configuration for each bus: for messages to the host, where only the credit depends on the
+// stores.
 [[nodiscard]] std::vector<Configuration> one_configuration_for_each_bus();
 
 // The access policies of both sides.
@@ -64,7 +65,7 @@ class OutOfLineWords {
         words_ = &lines[lines_per_memory - count / cells_per_line].quads[0].low;
     }
 
-    // On memory that is not coherent the host does what Memory::flush does.
+    // The host flushes memory that is not coherent, as Memory::flush does.
     void write(std::uint32_t at, std::uint64_t value) const {
         machine_.store(writer_, words_ + at, {&value, 1});
         if (writer_ != Side::host || sync_ == nullptr) return;

@@ -45,8 +45,8 @@ class LaneVotes {
 
 using FiberLanes = VotingLanes<LaneVotes>;
 
-// Memory that the lanes share, as each of them sees it: what another has written there it sees when
-// both have met. A vote makes none of it seen.
+// Memory that the lanes share: a lane sees what another has written when both have met in a
+// barrier. A vote makes nothing visible.
 template <class T>
 class LaneMemory {
    public:

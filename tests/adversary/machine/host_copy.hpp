@@ -64,7 +64,7 @@ class HostCopy {
         time_[first / 2] = time;
     }
 
-    // Returns the time from which the words are.
+    // Returns the time of the words.
     Time read(Cell first, std::span<std::uint64_t> words) const {
         Time const time = time_[first / 2];
         for (std::uint64_t& word : words) word = word_[first++];

@@ -106,7 +106,7 @@ class AdversaryGpu {
                                                  std::uint64_t desired) const {
         return detail::compare_exchange(*machine_, Side::device, to, expected, desired);
     }
-    // Each word by itself: no two doorbells are of one moment.
+    // Loads each word separately: the two doorbells may be of different times.
     [[nodiscard]] Quad load_pair(std::uint64_t const* from) const {
         return {detail::load_word(*machine_, Side::device, from, Machine::LoadOrder::relaxed),
                 detail::load_word(*machine_, Side::device, from + 1, Machine::LoadOrder::relaxed)};
@@ -124,8 +124,8 @@ class AdversaryGpu {
     Machine* machine_;
 };
 
-// A GPU that has bulk copies, and whose compiler is told which loads to keep: the code that it runs
-// looks at several messages at once.
+// A GPU that has bulk copies, and whose compiler is told which loads to keep: its code looks at
+// several messages at once.
 class AdversaryBulkGpu : public AdversaryGpu {
    public:
     using AdversaryGpu::AdversaryGpu;

@@ -9,7 +9,7 @@ namespace carillon::test {
 using namespace detail;
 namespace {
 
-// Some hundred times what a run needs that makes progress.
+// Some hundred times the steps of a run that makes progress.
 constexpr std::uint32_t step_limit = 1U << 19;
 
 template <std::size_t size>

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// A CPU and a device that do everything to each other that hardware may do. Both run on one thread,
-// and each may be several threads of its own; at every access chance, drawn from a seed, decides
-// who goes on, what leaves a CPU thread's write-combining buffers, what arrives, and how old the
+// A CPU and a device that do all that hardware may do. Both run on one thread, and each may be
+// several threads of its own; at every access chance, drawn from a seed, decides which thread goes
+// on, which data leave a CPU thread's write-combining buffers, which writes arrive, and how old the
 // memory is that a load sees.
 //
 //   host store -> write-combining buffers -> (host's copy) -> posted writes -> device memory
 //   device store ------------------------------------------> posted writes -> host memory
 //
-// The host's copy is there where memory is not coherent, the buffers where device memory is mapped
-// as write-combining. Words that CPU threads exchange in host memory, and a device's claims in its
-// own memory, arrive at once; a load may still see them late. Only the pointers into device_lines()
-// and host_lines() are used during a run, as addresses; before it they are the memory's first
-// contents.
+// There is a host's copy if memory is not coherent, and there are buffers if device memory is
+// mapped as write-combining. Words that CPU threads exchange in host memory, and a device's claims
+// in its own memory, arrive at once; a load may still see them late. Only the pointers into
+// device_lines() and host_lines() are used during a run, as addresses; before it they are the
+// memory's first contents.
 #pragma once
 
 #include <fmt/format.h>
@@ -52,7 +52,7 @@ class Machine {
 
     // Memory is zero and nothing is under way.
     void reset(Bus const& bus, std::uint64_t seed, bool traced = false);
-    // Runs both sides to their end; returns what went wrong, or nothing.
+    // Runs both sides to their end; returns the error, or "".
     std::string run(Body const& host, Body const& device);
     // Runs up to max_actors - 1 threads in this way.
     std::string run(std::vector<Thread> threads);
@@ -95,8 +95,8 @@ class Machine {
     void store(Side side, void const* to, std::span<std::uint64_t const> words);
     void store_direct(Line const* to, Line const& line);
     void load(Side side, void const* from, std::span<std::uint64_t> words, LoadOrder order);
-    // A word that threads of `side` share in its memory: returns what it held, and writes
-    // `desired` of that.
+    // Writes `desired` of a word's value to the word, which threads of `side` share in its memory.
+    // Returns the value.
     template <class Desired>
     std::uint64_t exchange(Side side, void const* at, Desired&& desired) {
         step(side);
@@ -119,11 +119,11 @@ class Machine {
             horizon = std::max(horizon, cells_.seen(actor, cell));
         }
     }
-    // A device's bulk copy: quads in any order, in none with what else it writes or fences, and the
-    // time until all of the running thread's have arrived.
+    // A device's bulk copy: its quads arrive in any order, also relative to the device's other
+    // writes and fences. settle_bulk() waits until all copies of the running thread have arrived.
     void store_bulk(void const* to, std::span<Quad const> quads);
     void settle_bulk();
-    // Whether such copies are under way, for the test's own eyes.
+    // Whether bulk copies are in flight, for the test's own checks.
     [[nodiscard]] bool copies() const { return posted_[index(Side::device)].copies(); }
     void read_back(std::uint64_t const* from);
     void flush(void const* where, std::size_t size);
@@ -162,8 +162,8 @@ class Machine {
     [[nodiscard]] std::pair<Cell, Cell> whole_atoms(void const* where, std::size_t size) const;
     [[nodiscard]] PostedWrites& posted(Side writer) { return posted_[index(writer)]; }
     [[nodiscard]] WriteCombining& buffers() { return buffers_[running_]; }
-    // Whose eyes a load sees with, and in whose name a write is posted: the CPU has one copy of
-    // memory that is not coherent, and a flush is for all that was written to it.
+    // The actor whose view a load sees, and in whose name a write is posted: the CPU has one copy
+    // of memory that is not coherent, and a flush is for all that was written to it.
     static constexpr Actor cpu_eyes = max_actors - 1;
     [[nodiscard]] Actor eyes(Side side) const {
         return side == Side::host && !bus_.coherent() ? cpu_eyes : running_;

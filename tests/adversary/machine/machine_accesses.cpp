@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an access does: where its words wait, and when it sees what.
+// The effect of each access: where its words wait, and when a load sees them.
 #include <algorithm>
 #include <numeric>
 
@@ -94,7 +94,7 @@ void Machine::settle_bulk() {
     while (posted(Side::device).copies(running_)) step(Side::device);
 }
 
-// A read does not overtake what was posted before it.
+// A read does not overtake the writes that were posted before it.
 void Machine::read_back(std::uint64_t const* from) {
     step(Side::host);
     note(Event::Kind::read_back, Side::host);

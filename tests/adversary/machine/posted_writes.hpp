@@ -53,7 +53,8 @@ class PostedWrites {
     [[nodiscard]] bool empty() const { return size_ == 0; }
     [[nodiscard]] bool full() const { return size_ == writes_.size(); }
 
-    // Not when full. A piece of a bulk copy is in no order with anything, whatever is fenced.
+    // Must not be called when full. A piece of a bulk copy has no order with any other write, even
+    // across fences.
     void post(Actor writer, Cell first, std::span<std::uint64_t const> words, bool bulk = false) {
         PostedWrite& write = writes_[size_++];
         write.first = first;

@@ -15,15 +15,15 @@
 
 namespace carillon::test {
 
-// Uses the machine, which is reset, for one run; returns what went wrong, or nothing.
+// Makes one run on the machine, which was reset; returns the error, or "".
 using Scenario = std::function<std::string(Policies const&)>;
 
 // The message says how to replay the first seed that fails and how it went.
 testing::AssertionResult holds_for_all_seeds(Configuration const& configuration,
                                              Scenario const& scenario);
 
-// For what the adversary must be able to break: `symptom` is in the message of the first seed that
-// fails. The seeds are always the same.
+// For faults that the adversary must find: `symptom` is in the message of the first seed that
+// fails. The seeds never change.
 testing::AssertionResult fails_for_some_seed(Configuration const& configuration,
                                              std::string_view symptom, Scenario const& scenario);
 

@@ -35,7 +35,7 @@ class Trace {
    public:
     void reset() { events_ = 0; }
 
-    // A load that returns what the same load returned a moment ago, a poll, is left out.
+    // Leaves out a poll: a load that returns what the same load returned just before.
     void add(std::uint32_t step, Event::Kind kind, Side side, Cell cell,
              std::span<std::uint64_t const> words);
 

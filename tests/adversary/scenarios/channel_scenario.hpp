@@ -57,7 +57,7 @@ class ChannelScenario {
     std::string run() {
         return machine_.run([this] { host(); }, [this] { device(); });
     }
-    // The device's end is a warp's, whose lanes share messages out.
+    // The end on the device is a warp, whose lanes share messages.
     std::string run_with_lanes() {
         std::vector<Machine::Thread> threads{{Side::host, [this] { host(); }}};
         for (unsigned i = 0; i != LaneVotes::most; ++i) {

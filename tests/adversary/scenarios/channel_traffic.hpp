@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What goes through a channel of a scenario, and what the device makes of it.
+// The requests and replies of a channel in a scenario, and the device's handler.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct AdversaryClock {
     [[nodiscard]] static std::uint32_t sm() { return sm_in_test; }
 };
 
-// Messages whose Request::make(i) is request i. Both ways they refer to data: replies are stored
+// Messages whose Request::make(i) is request i. Both ways they refer to data, so replies are stored
 // quad by quad.
 template <class RequestType, class ReplyType, class GpuType = AdversaryGpu>
 struct ChannelTraffic {
@@ -30,8 +30,8 @@ struct ChannelTraffic {
     using Near = BasicDeviceNear<Gpu>;
     using Far = BasicDeviceFar<Gpu>;
     static constexpr bool replies_refer = true;
-    // Whether the device loads what a request names when a branch has found the request there. An
-    // acquire is documented to do for that, but rows have one for several requests.
+    // Whether the device loads a request's data when a branch has found the request there. By the
+    // documents an acquire has to order that, but a row has one acquire for several requests.
     static constexpr bool branches = false;
 
     static Far far(Machine& machine) { return Far(Gpu(machine)); }

@@ -14,8 +14,8 @@
 namespace carillon::test {
 using namespace detail;
 
-// Loads of data that a device thread has issued and whose values have not come yet. Nothing but a
-// fence holds a plain load up ahead of later accesses: what the machine itself cannot show.
+// Loads of data that a device thread has issued and whose values have not come yet. Only a fence
+// keeps a plain load ahead of later accesses, which the machine itself cannot show.
 class LateLoads {
    public:
     explicit LateLoads(Machine& machine) : machine_(machine) {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies that the host asks for, from end to end: every block copies what it is asked for from what
-// the host has written to what the host reads, and answers.
+// Copies from end to end: every block copies ranges that the host asks for, from memory that the
+// host has written to memory that the host reads, and answers.
 #pragma once
 
 #include <algorithm>
@@ -46,8 +46,8 @@ class CopyScenario {
     using Queue = carillon::detail::CopyQueue<Policies::HostNear, Policies::HostFar>;
     using Request = carillon::detail::CopyRequest;
 
-    // Two slots, so that both channels are within the machine's memory beside the words. In one
-    // run: which page of a pair is looked at is the ring's scenario.
+    // Two slots, so that both channels fit into the machine's memory beside the words. In one run:
+    // the ring's scenario covers pairs of pages.
     std::vector<ChannelView> draw_views() {
         constexpr std::uint32_t lines = 8;
         Sequence const first = RingShape::draw(machine_.random()).first;

@@ -8,7 +8,7 @@
 namespace carillon::test {
 using namespace detail;
 
-// `announce()` makes the value one greater, `latest()` returns what the reader knows of it.
+// `announce()` increments the value, `latest()` returns the value that the reader knows.
 template <class Announce, class Latest>
 class CountScenario {
    public:

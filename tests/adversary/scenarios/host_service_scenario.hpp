@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device threads that ask the host and may give up at any moment: whoever is answered has the
-// answer to its own question, whole, and what question and answer refer to is there.
+// Device threads that ask the host and may give up at any moment. A thread that is answered has the
+// whole answer to its own question, and the data that question and answer refer to are there.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace carillon::test {
 using namespace detail;
 
-// In so many words. Answer `kind` 1 is made of question `kind` 0.
+// A message of `words` words. Answer `kind` 1 is made of question `kind` 0.
 template <std::size_t words>
 struct AskedWords {
     std::uint64_t asker;
@@ -113,7 +113,7 @@ class HostServiceScenario {
                 if (caller.post(AskedOfHost::make(0, asker, i), OutOfLine::written)) ++sent_;
                 continue;
             }
-            // The last one of each is patient: everything arrives without further stores.
+            // The last question of each thread waits: everything arrives without further stores.
             std::uint64_t const patience =
                 i + 1 == questions ? ~std::uint64_t{0} : machine_.random().below(200);
             AskedOfHost answer{};

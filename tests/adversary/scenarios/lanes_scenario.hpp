@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A ring whose device's end is a warp's, with everything checked that a ring promises: of every
-// lane.
+// A ring whose end on the device is a warp. Checks all promises of a ring for every lane.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The owner of a kernel lends a block to one client after another, whose memory may be that of one
-// before; the block serves whoever has it.
+// The owner of a kernel lends a block to one client after another. A client's memory may have been
+// an earlier client's; the block serves the present client.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One writer and one reader of a mailbox: what is promised of a flag, and that a value is whole.
+// One writer and one reader of a mailbox: a flag's promises hold, and values are whole.
 #pragma once
 
 #include "adversary/scenarios/flag_scenario.hpp"

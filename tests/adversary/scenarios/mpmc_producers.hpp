@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who pushes into an MPMC ring: CPU threads that may die, or threads of the device.
+// The producers of an MPMC ring: CPU threads that may die, or threads of the device.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace carillon::test {
 using namespace detail;
 
-// CPU threads with records, of which the first ones may die; the others give up what they held.
+// CPU threads with records. The first ones may die; the others give up the claims of the dead.
 template <class Far, class Near, class Scenario>
 class MortalProducers {
    public:
@@ -74,7 +74,7 @@ class MortalProducers {
         machine_.catch_up();
         auto const living = [&](std::size_t i) { return died[i] ? nullptr : records_ + i; };
         std::vector<Claim> held(died.size());
-        // Not done while one is just claiming, who may have died meanwhile.
+        // False while a thread is just claiming that may have died meanwhile.
         bool const done =
             give_up_claims(scenario_.view(), died.size(), living, far_, near_, held.data());
         for (std::size_t i = 0; i != died.size(); ++i) {
@@ -115,7 +115,7 @@ std::string mpmc_to_device(Policies const& policies, MpmcTraffic traffic) {
                                    policies.device_near(), policies.device_far(), traffic);
 }
 
-// To a GPU's threads, which look at several lines at once.
+// Sends to a GPU's threads, which look at several lines at once.
 inline std::string mpmc_to_rows(Policies const& policies, MpmcTraffic traffic) {
     AdversaryBulkGpu const gpu(policies.machine());
     return mpmc_to_device(policies, policies.host_far(), policies.host_near(), BasicDeviceNear(gpu),

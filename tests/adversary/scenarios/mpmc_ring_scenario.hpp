@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several producers and several consumers of one ring, some of which may die, with everything that
-// an MPMC ring promises checked.
+// Several producers and several consumers of one ring, some of which may die. Checks all promises
+// of an MPMC ring.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@ struct MpmcTraffic {
     bool hands_on = false;  // consumers leave their stripes now and then, and one of several ends
 };
 
-// The slots, in 8 lines or 16, and behind them and from `words` on what else a ring has.
+// The slots, in 8 lines or 16; the ring's other words lie behind them and from `words` on.
 inline MpmcRingView draw_mpmc_ring(Random& random, Line* slots, Line* words,
                                    MessageShape shape = {}) {
     std::uint32_t const capacity = 4U << random.below(shape.slot_lines == 4 ? 1 : 2);
@@ -50,7 +50,7 @@ inline MpmcRingView draw_mpmc_ring(Random& random, Line* slots, Line* words,
     return view;
 }
 
-// Number `index` of producer `producer`, in so many words.
+// Message `index` of producer `producer`, of `words` words.
 template <std::size_t words>
 struct MpmcWords {
     std::uint64_t producer;
@@ -204,8 +204,8 @@ class MpmcScenario {
                          message.producer);
     }
 
-    // Exactly once, and in the order in which each producer pushed; what the dead have pushed, at
-    // most once.
+    // Requires each message exactly once, and in the order in which its producer pushed; messages
+    // of the dead at most once.
     [[nodiscard]] std::string verdict() {
         auto& taken = run_.taken;
         std::sort(taken.begin(), taken.end(),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a pooled kernel and its clients do: threads of the host send requests through an MPMC ring,
-// whichever thread of the device is free takes the next, replies come in any order to the slots
-// that the requests name, and whoever asked may give up at any moment.
+// A pooled kernel and its clients: threads of the host send requests through an MPMC ring, any free
+// thread of the device takes the next, replies come in any order to the slots that the requests
+// name, and a client may give up at any moment.
 #pragma once
 
 #include <vector>
@@ -96,7 +96,7 @@ class PoolScenario {
         return true;
     }
 
-    // The last of each client's is waited for: everything arrives without further stores.
+    // Waits for the last reply of each client: everything arrives without further stores.
     bool take_or_give_up(Slot& slot, unsigned client) {
         Packed<Answer> packed;
         if (slot.claim.template look<Answer>(packed)) {

@@ -80,8 +80,8 @@ class RingScenario {
         batches_ = true;
         return *this;
     }
-    // Takes them by looks at four at once. `branches`: the device loads what a message names when a
-    // branch has found the message there; of a row's but the last, no acquire says so.
+    // Takes messages by looks at four at once. `branches`: the device loads a message's data when a
+    // branch has found the message there; only the last message of a row has an acquire.
     RingScenario& in_rows(bool branches = true) {
         rows_ = true;
         branches_ = branches;

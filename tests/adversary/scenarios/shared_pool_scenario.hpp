@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel's owner lends places to clients, each of whose requests whichever block is free serves:
-// each is served once, each reply is whole and of its request, and no block is in the memory of a
-// client that has gone.
+// A kernel's owner lends places to clients, and any free block serves their requests. Each request
+// is served once, each reply is whole and belongs to its request, and no block is in the memory of
+// a client that has gone.
 #pragma once
 
 #include <algorithm>
@@ -72,7 +72,7 @@ class SharedPoolScenario {
         std::uint64_t index;
     };
 
-    // The memory of client `i`: of each place those of its leases, one after the other.
+    // The memory of client `i`: a place's leases follow one another.
     [[nodiscard]] Sequence first_of(unsigned i) const {
         return i % 2 == 0 ? (Sequence{1} << 32) - 3 : 1 + 64 * i;
     }

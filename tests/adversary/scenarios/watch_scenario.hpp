@@ -30,7 +30,7 @@ class WatchHandler {
     [[nodiscard]] std::uint64_t served(std::uint32_t channel) const { return served_[channel]; }
 
    private:
-    // Which channel's next request it is; that of none is taken for one of the first.
+    // The channel whose next request this is; a request of none counts as the first channel's.
     [[nodiscard]] std::uint64_t channel_of(Request const& request) const {
         for (std::uint64_t c = 1; c < served_.size(); ++c) {
             if (request == Request::make(apart * c + served_[c])) return c;

@@ -18,7 +18,7 @@ using EndStatus = Mailbox<EndAsk, Direction::to_host>;
 using EndOrders = Ring<EndAsk, Direction::to_device>;
 using EndTrades = Ring<EndAsk, Direction::to_host>;
 
-// Tells what it was asked through its block's own mailbox.
+// Sends its requests through its block's own mailbox.
 struct TellingHandler {
     EndStatus::DeviceEnd status;
     CARILLON_HD EndAsk operator()(EndAsk const& ask) {
@@ -57,7 +57,7 @@ struct OwnedBody {
     }
 };
 
-// More than fits into a kernel's parameters, which a body made for each block may be.
+// A body larger than a kernel's parameters: a body that is made for each block may be so large.
 struct LargeBody {
     std::uint64_t* out;
     std::uint64_t word[1000];
@@ -210,7 +210,7 @@ TEST_P(BlockEndsTest, endHasOneOwner) {
                           "OwnedByBlock: block 0 owns");
 }
 
-// Nobody would be at its other end.
+// An end whose owner is none of the blocks would have no user.
 TEST_P(BlockEndsTest, ownerIsOneOfTheBlocks) {
     EndTrades const trades(device());
     OwnedByBlock const owned(2, trades.device_handle());
@@ -348,7 +348,7 @@ TEST_P(BlockEndsTest, bodyMadeForABlockMayBeLarge) {
     EXPECT_EQ(words[1], 6U);
 }
 
-// Each end has an owner, which alone reaches it.
+// Each end has an owner: only that block reaches it.
 TEST_P(BlockEndsTest, bodyOfSeveralBlocksHasEndsThatBlocksOwn) {
     EndTrades first(device());
     EndTrades second(device());

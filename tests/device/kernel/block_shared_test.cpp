@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the threads of a block share: the same objects on every device.
+// The objects that the threads of a block share: they are the same on every device.
 #include "carillon/block.hpp"
 #include "device/device_fixture.hpp"
 
@@ -60,7 +60,7 @@ struct OneObjectTwice {
     }
 };
 
-// Says what the request before has left, and leaves its own first number.
+// Returns the number that the request before has left, and leaves its own.
 struct KeptObject {
     static constexpr unsigned threads = 64;
     CARILLON_HD TwoNumbers operator()(TwoNumbers const& request) const {

@@ -20,7 +20,7 @@ struct Totals {
     std::uint32_t of_thread[128]{};
 };
 
-// Every thread adds, and the first tells.
+// Every thread adds, and the first thread replies.
 template <unsigned thread_count>
 struct Adder {
     static constexpr unsigned threads = thread_count;
@@ -57,7 +57,7 @@ struct AddingDesk {
     }
 };
 
-// Counts in its idle() what the requests then tell.
+// Counts in idle(); the requests return the count.
 struct IdleTotals {
     static constexpr unsigned threads = 32;
     using Shared = Totals;
@@ -93,7 +93,7 @@ class BlockStateTest : public KernelTest {
 };
 CARILLON_ON_EVERY_DEVICE(BlockStateTest);
 
-// Catches a state for each thread, and one that nobody has given its first value.
+// Catches a state for each thread, and one without its first value.
 TEST_P(BlockStateTest, threadsOfABlockHaveOneState) {
     PersistentKernel<Adder<128>> kernel(device());
     for (unsigned call = 1; call <= 3; ++call) {

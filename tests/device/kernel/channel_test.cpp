@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests and replies in time; what happens late is in channel_timeout_test.cpp.
+// Requests and replies in time; channel_timeout_test.cpp has those that are late.
 #include "device/gated_kernel.hpp"
 
 namespace carillon::test {

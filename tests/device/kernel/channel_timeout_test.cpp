@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replies that are late. The gate, not the clock, decides which.
+// Late replies. The gate, not the clock, decides which replies are late.
 #include "device/gated_kernel.hpp"
 
 namespace carillon::test {

@@ -216,7 +216,7 @@ void every_thread_writes_before_the_reply(Device const& device) {
     EXPECT_EQ(kernel.state(), KernelState::stopped);
 }
 
-// Catches a reply that overtakes what threads other than the first have written.
+// Catches a reply that overtakes the writes of threads other than the first.
 TEST_P(HandlerOfSeveralThreadsTest, whatEveryThreadOfAWarpWritesIsThereWithTheReply) {
     every_thread_writes_before_the_reply<32>(device());
 }

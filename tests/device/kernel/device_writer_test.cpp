@@ -32,8 +32,8 @@ struct CountDifferences {
 
 namespace {
 
-// Device memory, page-locked memory of known contents, the library's and the program's own, and
-// what is to be in the first.
+// Device memory; page-locked memory of known contents, the library's and the program's own; and the
+// content that the device memory shall get.
 class DeviceWriterTest : public KernelTest {
    protected:
     static constexpr std::size_t region = (std::size_t{1} << 20) + 200;
@@ -149,8 +149,8 @@ TEST_P(DeviceWriterTest, copyOfMorePiecesThanBlocksIsWhole) {
     EXPECT_EQ(std::memcmp(found.data(), all.data(), size), 0);
 }
 
-// Catches a request that overtakes what the CPU wrote before, a device that fetches what it has
-// fetched once from a cache, and an answer ahead of the bytes.
+// Catches a request that overtakes the CPU's earlier writes, a device that reads old bytes from a
+// cache, and an answer ahead of the bytes.
 TEST_P(DeviceWriterTest, whatWasWrittenLastIsFetched) {
     DeviceWriter writer(device(), options());
     for (unsigned round = 0; round < 200; ++round) {
@@ -166,8 +166,7 @@ TEST_P(DeviceWriterTest, whatWasWrittenLastIsFetched) {
     }
 }
 
-// Catches a kernel that sees a message ahead of what was written before it, or old bytes in a
-// cache.
+// Catches a kernel that sees a message ahead of the writes before it, or old bytes in a cache.
 TEST_P(DeviceWriterTest, kernelThatTakesALaterMessageSeesWhatWasWritten) {
     DeviceWriter writer(device(), options());
     PersistentKernel<CountDifferences> kernel(device());

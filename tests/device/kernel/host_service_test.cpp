@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that ask the host: each call gets its own answer, or says what became of it.
+// Kernels that ask the host: each call gets its own answer, or returns why there is none.
 #include "carillon/host_service.hpp"
 
 #include <atomic>
@@ -86,7 +86,7 @@ struct PostHostBody {
     }
 };
 
-// The host says what to ask, and for how long.
+// The host chooses the question, and the timeout.
 struct AskRequest {
     std::uint64_t value;
     std::uint64_t timeout_ns;
@@ -185,7 +185,7 @@ TEST_P(HostServiceTest, callersTakeTurnsAtFewerSlotsThanThereAreCallers) {
     expect_calls({.callers = 3, .capacity = 32}, {.blocks = 4, .threads = 8}, 200);
 }
 
-// Fewer where each call is two changes of thread: beside other work one takes a millisecond.
+// Fewer calls where each needs two changes of thread: beside other work one takes a millisecond.
 TEST_P(HostServiceTest, thousandsOfCallsGoAroundTheRingAndAcrossTheTagsWrap) {
     expect_calls({.callers = 2, .capacity = 32, .for_tests = {.first = (Sequence{1} << 32) - 63}},
                  {}, on_gpu() ? 20'000 : 2'000);

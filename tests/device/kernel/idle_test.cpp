@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a handler does while no request comes, in every loop that waits.
+// A handler's idle() runs while no request comes, in every loop that waits.
 #include <atomic>
 
 #include "carillon/block.hpp"

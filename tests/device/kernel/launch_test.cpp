@@ -19,7 +19,7 @@ struct NumberBody {
     }
 };
 
-// Every thread tells how many its block has.
+// Every thread reports how many threads its block has.
 struct ThreadsBody {
     std::uint64_t* numbers;
     unsigned per_block;
@@ -123,7 +123,7 @@ TEST_P(LaunchTest, twoKernelsRunAtTheSameTime) {
     EXPECT_TRUE(waiting.wait(patience));
 }
 
-// A kernel whose owner went is left to itself, with the memory that it may still touch.
+// A kernel whose owner is gone goes on, and keeps the memory that it may still touch.
 TEST_P(LaunchTest, kernelMayOutliveItsOwner) {
     auto gate = std::make_unique<Gate>(device());
     testing::internal::CaptureStderr();

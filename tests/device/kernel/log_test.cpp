@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that log: what reaches the sink, in which order, and what is counted when it does not.
+// Kernels that log: which messages reach the sink, in which order, and how lost ones are counted.
 #include "carillon/log.hpp"
 
 #include <atomic>
@@ -16,7 +16,7 @@
 
 namespace carillon::test {
 
-// One of each kind.
+// Logs a value of each kind.
 struct LogKindsBody {
     DeviceLog to;
 
@@ -31,7 +31,7 @@ struct LogKindsBody {
     }
 };
 
-// `count` messages of each block, numbered.
+// Each block logs `count` numbered messages.
 struct LogCountBody {
     DeviceLog to;
     std::uint32_t count;
@@ -52,7 +52,7 @@ struct LogHandler {
 
 namespace {
 
-// Keeps what it gets, for any thread to look at.
+// Keeps the messages that it gets; any thread may look at them.
 class LogKeeper {
    public:
     [[nodiscard]] LogSink sink() {

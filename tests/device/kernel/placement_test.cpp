@@ -16,7 +16,7 @@
 namespace carillon::test {
 using namespace detail;
 
-// Counts who takes each role, in host memory.
+// Counts the blocks that take each role, in host memory.
 struct CountBody {
     std::uint64_t* counts;  // a word for each role
     std::uint64_t* where;   // and which SM its block was on
@@ -93,7 +93,7 @@ TEST_P(PlacementTest, roleIsTakenOnTheSmThatItWants) {
 TEST_P(PlacementTest, roleThatNobodyCanComeForIsTakenAllTheSame) {
     constexpr std::uint32_t nowhere = 60'000;
     std::vector<std::uint32_t> const wanted{nowhere, 0, nowhere};
-    // Past Pins, which asks nothing of the emulated device's only SM, number 0.
+    // Beyond Pins, which asks nothing of the emulated device's only SM, number 0.
     std::size_t const size = PinTable::words_for(wanted.size()) * sizeof(std::uint64_t);
     Memory const memory = device().allocate(size);
     auto* const words = static_cast<std::uint64_t*>(memory.host_ptr());

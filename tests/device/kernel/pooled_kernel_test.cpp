@@ -20,7 +20,7 @@ struct PoolHandler {
         return Message::make(request.whole() ? ~request.number : 0);
     }
 };
-// Several types of command; what is over 100 it refuses.
+// A handler of several types of command, which refuses values over 100.
 struct Halve {
     double value;
 };
@@ -122,7 +122,7 @@ TEST_P(PooledKernelTest, everyCommandGetsItsOwnReply) {
     }
 }
 
-// Catches a request that is given to a block which is busy.
+// Catches a request that is given to a busy block.
 TEST_P(PooledKernelTest, requestsWithoutADefaultConstructorAreAnswered) {
     for (std::uint32_t const stripe : {1U, 4U}) {
         PersistentKernel<PoolMaker, Pool> const kernel(device(), Pool{.stripe = stripe});
@@ -164,7 +164,7 @@ TEST_P(PooledKernelTest, lateRepliesAreDropped) {
         CARILLON_EXPECT_ERROR((void)client.try_take(held), UsageError, "no reply is outstanding");
         EXPECT_EQ(client.call({100 + round, 0}, patience).value, 3 * (100 + round) + 1);
     }
-    // A client that goes gives up what it has; another has its room.
+    // A client that goes gives up its slots; another client gets them.
     (void)client.submit({1, 21}, patience);
     { auto const gone = std::move(client); }
     gate.open(21);
@@ -190,7 +190,7 @@ TEST_P(PooledKernelTest, drainAnswersWhatWasSentAndStopRefusesTheRest) {
     kernel.reset();  // before its client
 }
 
-// Catches a ring that a thread which died holds up.
+// Catches a ring that a dead thread holds up.
 TEST_P(PooledKernelTest, clientWhoseThreadDiedIsForgotten) {
     PersistentKernel<PoolHandler, Pool> kernel(device(), Pool{.clients = 2}, {.capacity = 4});
     std::optional<PersistentKernel<PoolHandler, Pool>::Client> left;

@@ -72,7 +72,7 @@ TEST_P(RowTest, asManyAreSentAsThereIsRoomFor) {
         eventually([&] { return (sent += channel().try_submit_n(row(7, 2 - sent)).size()) == 2; }));
 }
 
-// Catches replies that nobody can take any more.
+// Catches replies that no caller can take any more.
 TEST_P(RowTest, rowThatFindsNoRoomInTimeSaysWhatWasSent) {
     Tickets tickets;
     CARILLON_EXPECT_ERROR(channel().submit_n(row(1, 6, 1), tickets, 1ms), TimeoutError,

@@ -176,7 +176,7 @@ class ThrowingRowTest : public RowsUnderWayTest {
 };
 CARILLON_ON_EVERY_DEVICE(ThrowingRowTest);
 
-// Catches replies that go down with the row in which a handler throws.
+// Catches replies that are lost with the row in which a handler throws.
 TEST_P(ThrowingRowTest, repliesBeforeTheOneThatThrowsArrive) {
     for (std::size_t bad = 0; bad < 12; ++bad) {
         Gate gate(device());

@@ -102,7 +102,7 @@ TEST_P(SizesTest, severalBlocksHaveAChannelEach) {
     expect_channels<56>(3);
     expect_channels<256>(3);
     expect_channels<1024>(3);
-    // So many that their answers leave as one write.
+    // So many blocks that their answers leave as one write.
     expect_channels<24>(6);
     expect_channels<56>(6);
     expect_channels<1000>(6);

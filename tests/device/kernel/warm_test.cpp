@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a client warms up is as it was.
+// Client::warm() changes nothing.
 #include <cstddef>
 #include <cstring>
 #include <memory>
@@ -25,7 +25,7 @@ class WarmTest : public GatedKernelTest {};
 CARILLON_ON_EVERY_DEVICE(WarmTest);
 CARILLON_ON_HOST_MEMORY(WarmTest);
 
-// Catches a store, of whatever, and a reply that is taken unasked.
+// Catches any store, and a reply that is taken unasked.
 TEST_P(WarmTest, nothingInTheMemoryOfAChannelChanges) {
     auto const memory = std::make_shared<ChannelMemory>(device(), 1, 4);
     Channel<int, int> channel(device(), memory, 0, HostWait());

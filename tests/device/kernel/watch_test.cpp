@@ -26,7 +26,7 @@ struct InTurn {
     }
 };
 
-// Takes its time, and counts what it has served.
+// A slow handler, which counts the requests that it has served.
 struct Dawdler {
     std::uint64_t* served;  // in device memory
 
@@ -48,7 +48,7 @@ using Tickets = std::vector<Ticket>;
 class WatchTest : public KernelTest {};
 CARILLON_ON_EVERY_DEVICE(WatchTest);
 
-// A request to every channel at once, then all replies: which must be each channel's own.
+// Sends a request to every channel at once, and takes all replies: each must be its channel's own.
 void ask_all(Numbers& kernel, std::uint64_t round) {
     Tickets tickets;
     for (unsigned i = 0; i < kernel.channels(); ++i) {
@@ -102,7 +102,7 @@ TEST_P(WatchTest, everyChannelMayHaveAThreadOfItsOwn) {
     EXPECT_EQ(wrong, std::vector<int>(threads, 0));
 }
 
-// Catches a block that looks for a stop after so many sweeps, however long they take.
+// Catches a block that looks for a stop only after a number of sweeps, however long they take.
 TEST_P(WatchTest, stopIsSeenBetweenRequestsThatTakeLong) {
     constexpr std::uint32_t each = 64;
     Memory const served = device().allocate(64);
@@ -204,7 +204,7 @@ TEST_P(TurnsTest, everySweepServesAtMostOneRequestOfEachOf64Channels) {
     }
 }
 
-// The host's ends of a channel without what HostChannel adds, which never lets a reply ring fill.
+// The host's ends of a channel without HostChannel, which never lets a ring of replies fill.
 struct BareEnds {
     Producer<std::uint64_t, HostMapped, HostCached, TailDoorbell, OneThread, ToldPages> requests;
     HostConsumer<std::uint64_t> replies;

@@ -33,7 +33,7 @@ class GuardTest : public KernelTest {
         }
     }
 
-    // A kernel that ends by itself, so that a call which hangs behind it does not for ever.
+    // A kernel that ends by itself, so that a call behind it does not hang for ever.
     std::unique_ptr<PersistentKernel<GuardedHandler>> start() {
         auto kernel = std::make_unique<PersistentKernel<GuardedHandler>>(
             device(), KernelOptions{.lifetime = 20s});
@@ -47,7 +47,7 @@ class GuardTest : public KernelTest {
         return reports_;
     }
 
-    // Makes a call behind a kernel, which is stopped once the call has been reported.
+    // Makes a call behind a kernel; stops the kernel when the call has been reported.
     void expect_report(std::string const& name, std::function<void()> const& call) {
         auto const kernel = start();
         EXPECT_EQ(guard().reports(), 0U);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What may hang beside a kernel that never stops, provoked: docs/hazards.md has the list. Every
-// kernel here ends by itself, so that what does wait for it fails its test instead of hanging it.
+// Calls that may hang beside a kernel that never stops: docs/hazards.md lists them. Every kernel
+// here ends by itself, so that a call that waits for it fails its test instead of hanging it.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -81,15 +81,15 @@ TEST_P(HazardTest, kernelWhoseBlocksDoNotStartIsATimeoutError) {
     EXPECT_EQ(host->state(), KernelState::stopped);
 }
 
-// Catches streams that share a hardware queue and wait for each other in it: a GPU has 8 unless it
-// is told otherwise.
+// Catches streams that share a hardware queue and wait for each other in it: a GPU has 8 by
+// default.
 TEST_P(HazardTest, moreKernelsThanHardwareQueuesLiveSideBySide) {
     std::vector<PersistentKernel<Sevenfold>> kernels;
     for (int i = 0; i < 12; ++i) kernels.emplace_back(device(), anywhere, mortal);
     for (auto& kernel : kernels) expect_answer(kernel);
 }
 
-// Catches a caller that waits for its own deadline though nobody is left to answer.
+// Catches a caller that waits for its own deadline although no kernel is left to answer.
 TEST_P(HazardTest, requestThatIsOutstandingWhenTheKernelEndsIsAStoppedError) {
     Gate gate(device());
     KernelOptions options = mortal;
@@ -115,13 +115,13 @@ TEST_P(HazardTest, kernelOutlivesTheThreadThatStartedIt) {
     EXPECT_FALSE(kernel->running());
 }
 
-// Catches blocks, or the heart of their host, that what runs at the end of a process waits for.
+// Catches blocks, or a heartbeat thread, that the end of a process waits for.
 TEST_P(HazardTest, processThatExitsBesideAKernelEnds) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     EXPECT_EXIT(exit_beside_a_kernel(device(), false), testing::ExitedWithCode(7), "");
 }
 
-// Catches an end of the kernel that goes into memory which its driver has taken away.
+// Catches an end of the kernel that uses memory which its driver has taken away.
 TEST_P(HazardTest, kernelInStaticStorageIsDestroyedAfterItsDriver) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     EXPECT_EXIT(exit_beside_a_kernel(device(), true), testing::ExitedWithCode(7), "");
@@ -150,7 +150,7 @@ void make_a_kernel_late() {
     std::_Exit(captured_stderr().empty() ? 7 : 2);
 }
 
-// Catches an end of a kernel that leaves to the hooks what they have not done.
+// Catches an end of a kernel that relies on hooks which have already run.
 TEST_P(HazardTest, kernelThatIsMadeAfterTheHooksIsStopped) {
     if (on_gpu()) GTEST_SKIP() << "its driver has ended by then";
     GTEST_FLAG_SET(death_test_style, "threadsafe");
@@ -244,7 +244,8 @@ class OwnWork {
     int* seen_ = nullptr;
 };
 
-// In a process of its own: 0 if a kernel was launched and finished beside the persistent one.
+// Runs in a process of its own: exits with 0 if a kernel was launched and finished beside the
+// persistent one.
 [[noreturn]] void launch_under_lazy_loading(Device const& device) {
     if (device.info().module_loading != "lazy") std::_Exit(2);
     OwnWork const work;
@@ -254,7 +255,7 @@ class OwnWork {
     std::_Exit(added && kernel.running() ? 0 : 1);
 }
 
-// In a process of its own: 0 if the caller was told that the kernel has ended.
+// Runs in a process of its own: exits with 0 if the caller got the error that the kernel has ended.
 [[noreturn]] void call_under_blocking_launches(Device const& device) {
     try {
         PersistentKernel<Sevenfold> kernel(device, mortal);
@@ -295,7 +296,7 @@ TEST_P(GpuHazardTest, lazyLoadingDoesNotHoldAKernelOfTheSameModuleUp) {
     ::unsetenv("CUDA_MODULE_LOADING");
 }
 
-// The launch comes back when the kernel has heard nothing from its host for host_limit.
+// The launch returns when the kernel has seen no heartbeat of its host for host_limit.
 TEST_P(GpuHazardTest, blockingLaunchIsAnErrorInsteadOfAHang) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     ::setenv("CUDA_LAUNCH_BLOCKING", "1", 1);

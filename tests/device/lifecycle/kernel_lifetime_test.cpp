@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a persistent kernel ends, and what its end leaves.
+// How a persistent kernel ends, and in which state its end leaves everything.
 #include <chrono>
 #include <cstdlib>
 #include <memory>
@@ -109,7 +109,8 @@ TEST_P(KernelLifetimeTest, destructorThatDoesNotWaitSaysNothing) {
     EXPECT_EQ(said_at_the_end(device(), 0ns, 50ms), "");
 }
 
-// In a process of its own: 7 if it exits beside a kernel that is stuck, and says nothing of it.
+// Runs in a process of its own: exits with 7 if it says nothing of the stuck kernel that it leaves
+// behind.
 [[noreturn]] void exit_beside_a_stuck_kernel(Device const& device) {
     testing::internal::CaptureStderr();
     (void)std::atexit([] { std::_Exit(captured_stderr().empty() ? 7 : 2); });
@@ -148,7 +149,7 @@ TEST_P(KernelLifetimeTest, kernelEndsByItselfAfterItsLifetime) {
                           "Client::call: the kernel has ended");
     // Catches a look that a short deadline comes before: the cause is the end, not the time.
     CARILLON_EXPECT_ERROR(kernel.channel().call({1, 0}, 0ns), StoppedError, "the kernel has ended");
-    // And to whoever only polls, or sends.
+    // A client that only polls, or sends, gets the error too.
     auto const heard = [&] {
         try {
             (void)kernel.channel().try_submit({1, 0});

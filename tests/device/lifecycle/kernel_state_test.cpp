@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the host knows of a kernel: its state, what each block is at, why it has ended; and drain.
+// The host's knowledge of a kernel: its state, each block's activity, and why it has ended; and
+// drain().
 #include <stdexcept>
 
 #include "device/bodies.hpp"
@@ -117,7 +118,7 @@ TEST_P(KernelStateTest, lifetimeIsNamedAsTheReason) {
                           "the kernel has ended: its lifetime was over");
 }
 
-// A host that has no heart: nobody but the test writes the block's control line.
+// A host without a heartbeat: only the test writes the block's control line.
 TEST_P(KernelStateTest, blockEndsByItselfWhenItsHostIsSilent) {
     ChannelMemory memory(device(), 1, 4);
     using Body = detail::ServeBody<RefusesSeven, int, int>;

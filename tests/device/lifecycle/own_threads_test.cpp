@@ -34,8 +34,8 @@ struct Plus {
     CARILLON_HD int operator()(int value) const { return value + 1; }
 };
 
-// Name: the signals that it blocks, a bit each; of the threads whose names are the library's.
-// Threads of a driver inherit the name of the one that opens it.
+// The signals that each of the library's threads blocks, a bit each, by the thread's name. Threads
+// of a driver inherit the name of the thread that opens it.
 std::map<std::string, std::uint64_t> own_threads() {
     std::map<std::string, std::uint64_t> found;
     std::error_code error;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stacks: of a GPU's threads, for which CUDA would wait at a launch, and of threads of the
-// program's.
+// Stacks of a GPU's threads, for which CUDA would wait at a launch, and of the program's threads.
 #include <pthread.h>
 
 #include <functional>
@@ -15,7 +14,7 @@ struct SumOf {
     unsigned factor, count;
 };
 
-// Its table lies in the stack of each thread.
+// A handler with a table in the stack of each thread.
 template <unsigned words>
 struct TableHandler {
     CARILLON_HD double operator()(SumOf const& in) const {

@@ -10,7 +10,7 @@
 namespace carillon::test {
 namespace {
 
-// Says which device it was made for, and how many it has answered.
+// Returns the number of its device, and how many requests it has answered.
 struct Numbered {
     std::uint64_t device = 0;
     std::uint64_t served = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GPU whose rings are in page-locked host memory: asked for, or because it gives no other.
+// A GPU whose rings are in page-locked host memory, because the program asks for it or because the
+// GPU offers no other.
 #include <cstdlib>
 #include <numeric>
 
@@ -19,7 +20,7 @@ class HostMemoryTest : public KernelTest {
 INSTANTIATE_TEST_SUITE_P(On, HostMemoryTest, testing::Values("emulated", "cuda:0:host"),
                          device_name);
 
-// Hides the Vulkan drivers from the loader, which looks for them whenever a device is opened.
+// Hides the Vulkan drivers from the loader, which looks for them at every opening of a device.
 class WithoutVulkanDrivers {
    public:
     WithoutVulkanDrivers() {
@@ -102,7 +103,7 @@ TEST_P(HostMemoryTest, channelsOfManyBlocksAnswer) {
         PersistentKernel(device(), WatchedChannels{.per_block = 8}, {.blocks = 3}, GatedHandler{}));
 }
 
-// Data outside a line, in the same memory: the handler sums what the request points at.
+// Data outside a line, in the same memory: the handler sums the words that the request points at.
 struct SumHandler {
     struct Request {
         std::uint32_t const* words;

@@ -103,7 +103,7 @@ TEST_P(RegisteredMemoryTest, bytesAreRegisteredAgainWhileAnotherThreadLetsOthers
     (void)device().register_host(others, std::move(owner));
 }
 
-// Catches a range of which only the begin is looked at, and a neighbour that is refused.
+// Catches a check that looks only at a range's begin, and a neighbour that is refused.
 TEST_P(RegisteredMemoryTest, rangesThatOverlapAreUsageErrors) {
     if (on_gpu()) GTEST_SKIP() << "what CUDA says of ranges that overlap in part is its own affair";
     Bytes bytes(3000);
@@ -142,8 +142,8 @@ TEST_P(RegisteredMemoryTest, ownerOfWhatCannotBeRegisteredIsNotKept) {
     EXPECT_EQ(bytes.use_count(), 1);
 }
 
-// Catches a destructor that waits for the kernel, which would never come back, and bytes that are
-// freed before the driver has let go of them.
+// Catches a destructor that waits for the kernel, and would never return; and bytes that are freed
+// before the driver has released them.
 TEST_P(RegisteredMemoryTest, isKeptWithItsOwnerWhileAKernelLives) {
     auto bytes = std::make_shared<Bytes>(5000);
     std::weak_ptr<Bytes> const kept = bytes;

@@ -90,8 +90,8 @@ TEST_P(SharedHostMemoryTest, descriptorLeadsToTheSameBytes) {
     EXPECT_STREQ(at(memory, 100), "from elsewhere");
 }
 
-// P1: a process has the descriptor. C2: its child maps it, reads what P wrote, and writes. P3: sees
-// it, and so does the device.
+// P is this process, C its child. P1: gets the descriptor. C2: maps it, reads P's bytes, and
+// writes. P3: sees C's bytes, and so does the device.
 TEST_P(SharedHostMemoryTest, childMapsTheDescriptorAndTheDeviceSeesWhatItWrites) {
     if (CARILLON_THREAD_SANITIZER != 0) {
         GTEST_SKIP() << "the thread sanitizer does not follow a fork beside threads";
@@ -114,7 +114,7 @@ TEST_P(SharedHostMemoryTest, childMapsTheDescriptorAndTheDeviceSeesWhatItWrites)
     EXPECT_EQ(words[shared_size / 4 - 1], 1U);
 }
 
-// Catches memory that whoever has its descriptor can take away from under the kernel.
+// Catches memory that another holder of its descriptor can take away from under the kernel.
 TEST_P(SharedHostMemoryTest, descriptorIsSealedAndClosesOnExec) {
     Memory const memory = device().allocate_shared_host(shared_size);
     FileDescriptor const file = memory.export_fd();

@@ -99,7 +99,7 @@ class BurstTest : public KernelTest {
 
     [[nodiscard]] std::span<std::byte const> samples() const { return samples_; }
 
-    // The delay of each channel against the first, at the burst's dispersion measure.
+    // Each channel's delay against the first, at the burst's dispersion measure.
     [[nodiscard]] static std::vector<std::uint32_t> channel_delays() {
         std::vector<std::uint32_t> delays(burst::channels);
         for (std::uint32_t i = 0; i < burst::channels; ++i) {

@@ -142,7 +142,7 @@ class ChunkRingDeviceTest : public KernelTest {
         EXPECT_EQ(sum.bytes, size);
         EXPECT_EQ(sum.sum, sum_of(number, size)) << "chunk " << number;
     }
-    // `count` chunks of all sizes through the ring, the sums checked.
+    // Sends `count` chunks of all sizes through the ring, and checks their sums.
     void expect_stream(ChunkRing<ChunkMeta> ring, std::uint64_t count, std::uint32_t hold = 1) {
         SumsOut sums(device(), {.capacity = 128});
         auto const kernel = start(ring, sums, hold);
@@ -217,7 +217,7 @@ TEST_P(ChunkRingDeviceTest, committedInAnyOrderAndDroppedTheyComeInOrder) {
     EXPECT_TRUE(kernel.wait(patience));
 }
 
-// Two threads fill and commit what a third has claimed.
+// Two threads fill and commit chunks that a third has claimed.
 TEST_P(ChunkRingDeviceTest, twoThreadsCommitAtOnce) {
     constexpr std::uint64_t pairs = 50;
     ChunkRing<ChunkMeta> ring(device(), {.chunk_bytes = 640, .chunks = 4});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mailboxes between the CPU and a kernel: values of which each is checked whole, in both
-// directions, set faster than they can be read.
+// Mailboxes between the CPU and a kernel: every value is checked for being whole, in both
+// directions, and values are set faster than they can be read.
 #include "carillon/mailbox.hpp"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ using GainsOut = Mailbox<Gains, Direction::to_host>;
 using TableIn = Mailbox<Table, Direction::to_device>;
 using TableOut = Mailbox<Table, Direction::to_host>;
 
-// The value after which a body ends; those before it are numbered from 1 on.
+// The value after which a body ends; earlier values are numbered from 1 on.
 inline constexpr std::uint64_t final_number = std::uint64_t{1} << 40;
 
 // A reader's findings, in host memory; one for each block.
@@ -55,8 +55,7 @@ class SeenTally {
     Seen seen_{};
 };
 
-// One thread reads what the host sets until it has the final value, and of block 0 sets each for
-// the host.
+// One thread reads the host's values until it has the final one; block 0 sets each for the host.
 struct GainsBody {
     GainsIn::DeviceEnd in;
     OwnedByBlock<GainsOut::DeviceEnd> out;
@@ -131,7 +130,7 @@ struct SetTablesBody {
     }
 };
 
-// Hands a value's data on: whoever sees the value sees them.
+// Hands a value's data on: a reader that sees the value sees them.
 struct DataBody {
     GainsIn::DeviceEnd in;
     GainsOut::DeviceEnd out;

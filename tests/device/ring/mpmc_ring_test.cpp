@@ -17,8 +17,8 @@ using namespace detail;
 using MpmcToDevice = MpmcRing<Message, Direction::to_device>;
 using MpmcToHost = MpmcRing<Message, Direction::to_host>;
 
-// Each warp counts what it takes of every message in words of host memory, lane for lane, until
-// the host says so.
+// Each warp counts in words of host memory, lane for lane, how often it takes each message, until
+// the host ends it.
 struct TakeMpmcBody {
     MpmcToDevice::DeviceEnd in;
     std::uint32_t* counts;  // in host memory: of a block, for each message

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rings to the device lie in pairs of pages, of which the device chooses one each. Which one is
-// nearer shows in round trips (`carillon rtt`); here they only arrive.
+// A ring to the device lies in pairs of pages, and the device chooses one page of each pair.
+// `carillon rtt` shows which one is nearer; here messages need only arrive.
 #include <algorithm>
 #include <array>
 #include <span>
@@ -56,8 +56,8 @@ class NearPagesTest : public KernelTest {
 CARILLON_ON_EVERY_DEVICE(NearPagesTest);
 CARILLON_ON_HOST_MEMORY(NearPagesTest);
 
-// Catches lines that went to the page alone that the device did not choose. 4096 slots have 64
-// pairs, which two words tell of.
+// Catches lines that went only to the page that the device did not choose. 4096 slots have 64
+// pairs, which two words describe.
 TEST_P(NearPagesTest, ringThatIsFullBeforeItsKernelStartsArrivesAndGoesOn) {
     for (std::uint32_t capacity : {2U, 32U, 64U, 128U, 2048U, 4096U}) {
         SCOPED_TRACE(capacity);
@@ -65,7 +65,7 @@ TEST_P(NearPagesTest, ringThatIsFullBeforeItsKernelStartsArrivesAndGoesOn) {
     }
 }
 
-// Catches a line that is lost because the device's measuring writes back what was there before.
+// Catches a line that is lost because the device's measurement writes the old content back.
 TEST_P(NearPagesTest, linesThatTheHostWritesWhileTheDeviceChoosesArrive) {
     for (int run = 0; run < 50; ++run) {
         SCOPED_TRACE(run);
@@ -95,7 +95,7 @@ TEST_P(NearPagesTest, blockThatHasStartedHasChosenThePagesOfAllItsChannels) {
     }
 }
 
-// Catches a pair whose pages are no neighbours, as the device's memory has them.
+// Catches a pair whose pages are not neighbours in the device's memory.
 TEST_P(NearPagesTest, pairsLieAtMultiplesOfTwoPages) {
     ChannelMemory const memory(device(), 3, 16);
     for (unsigned i = 0; i < 3; ++i) {

@@ -19,7 +19,7 @@ CARILLON_HD inline std::uint64_t word_of(std::uint64_t seed, std::uint64_t i) {
     return (seed + i) * 0x9e3779b97f4a7c15U;
 }
 
-// Counts the words of each block that are wrong, and answers with a block of its own as large.
+// Counts the wrong words of each block, and answers with a block of its own of that size.
 struct BlockBody {
     BlocksIn::DeviceEnd in;
     BlocksOut::DeviceEnd out;
@@ -124,7 +124,7 @@ TEST_P(OutOfLineTest, dataAreCompleteWhenTheLineThatNamesThemIsTaken) {
     EXPECT_EQ(back_words[slots * block_words], 1U) << "words that the device saw wrong, plus 1";
 }
 
-// Catches a call whose request overtakes the data that it names, and a service whose reply does.
+// Catches a call's request that overtakes the data that it names, and a service's reply that does.
 TEST_P(OutOfLineTest, dataOfCallsOfTheHostAndOfServicesAreCompleteToo) {
     constexpr std::uint32_t calls = 200;
     Memory const there = device().allocate(block_words * 8);

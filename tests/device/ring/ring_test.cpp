@@ -104,7 +104,7 @@ TEST_P(DeviceRingTest, fullRingToTheDeviceRefusesAndGoesOnLater) {
     EXPECT_TRUE(kernel.wait(patience));
 }
 
-// Catches a device that overwrites what the host has not taken.
+// Catches a device that overwrites messages that the host has not taken.
 TEST_P(DeviceRingTest, fullRingToTheHostRefusesAndGoesOnLater) {
     ToHost from(device(), {.capacity = 4});
     Memory const counter = device().allocate_host(64);

@@ -13,7 +13,7 @@
 
 namespace carillon::test {
 
-// Sends back what it is sent; a message that came damaged goes back as number 0.
+// Echoes its messages; a damaged message comes back as number 0.
 template <class T>
 struct SizedEchoBody {
     DeviceConsumer<T> in;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every way in which the CPU may wait, end to end.
+// Every way of the CPU to wait, end to end.
 #include <sched.h>
 
 #include <thread>
@@ -61,7 +61,7 @@ TEST_P(WaitStyleTest, styleThatTheCpuLacksIsRefusedBeforeTheKernelStarts) {
     expect_usable(device());
 }
 
-// The calling thread, and what it starts, on one processor.
+// Keeps the calling thread, and the threads that it starts, on one processor.
 class OnOneProcessor {
    public:
     OnOneProcessor() {

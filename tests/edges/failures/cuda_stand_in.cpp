@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stands for the CUDA driver: memory of this process, threads of this CPU, and every entry point
-// fails when it is due. Freeing memory beside a kernel, in which the driver would wait, ends the
-// process.
+// fails when it is due. Freeing memory beside a kernel ends the process, since the driver would
+// wait.
 #include "edges/failures/cuda_stand_in.hpp"
 
 #include <sys/mman.h>
@@ -428,8 +428,8 @@ void load_cuda_stand_in() {
 
 }  // namespace carillon::test
 
-// The constructor that every launch calls: what this compiler has no device code for, the stand-in
-// runs as the emulated device does.
+// The constructor that every launch calls: this compiler makes no device code, so the stand-in runs
+// the body as the emulated device does.
 #define CARILLON_RUNNING_KERNEL _ZN8carillon13RunningKernelC1ERKNS_6DeviceERKNS_6detail7ProgramEj
 #define CARILLON_JOIN(a, b) a##b
 #define CARILLON_NAME(prefix, name) CARILLON_JOIN(prefix, name)

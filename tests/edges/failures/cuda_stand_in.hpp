@@ -15,7 +15,7 @@ void set_kernel_stack(int bytes);
 void set_module_stack(int bytes);
 void set_stand_in_stack_limit(std::size_t bytes);
 [[nodiscard]] std::size_t stand_in_stack_limit();
-// The next launch waits until no kernel runs, for a reason that nobody could foresee.
+// The next launch waits until no kernel runs, for a reason that the library cannot foresee.
 void let_next_launch_wait();
 // Using it from now on ends the process, as it may with CUDA.
 void destroy_stand_in_context();

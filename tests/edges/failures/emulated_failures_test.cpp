@@ -202,8 +202,8 @@ class OwnFolder {
     std::string path_;
 };
 
-// Both sides, whose threads fail as well: the owner's then drops whom it cannot answer, and the
-// client's loses its owner.
+// Both sides, whose threads may fail too: the owner then drops clients that it cannot answer, and
+// the client loses its owner.
 void owner_and_client() {
     OwnFolder const folder;
     auto const path = std::filesystem::path(folder.path()) / "twice.sock";
@@ -315,7 +315,7 @@ TEST_P(EmulatedFailureTest, eachIsATypedErrorThatLeavesNothingBehind) {
 
 std::vector<FaultKind> const all{FaultKind::thread, FaultKind::system, FaultKind::allocation};
 
-// The JSON library allocates in its destructors, which ends the process where it cannot.
+// The JSON library allocates in its destructors; if that fails, the process ends.
 std::vector<FaultKind> const but_allocations{FaultKind::thread, FaultKind::system};
 
 // A failure in the owner reaches the client in the owner's words: system calls are left out.

@@ -86,7 +86,7 @@ void stand_in_for(char const* library, FindSymbol find) noexcept {
 
 namespace {
 
-// `failure` with its errno if the call is due, and else what the system says.
+// Returns `failure` and sets its errno if the call is due, and else makes the system's call.
 template <class Result, class Call>
 Result or_fail(char const* name, Result failure, int error, Call&& call) {
     if (!is_due(FaultKind::system, name)) return call();
@@ -215,7 +215,7 @@ void* __wrap_dlopen(char const* name, int flags) {
 }
 
 void* __wrap_dlsym(void* library, char const* name) {
-    // vulkan.hpp calls what it finds without a look: a loader that lacks it is none.
+    // vulkan.hpp calls functions without a check: a loader that lacks one counts as none.
     bool const of_vulkan = std::strncmp(name, "vk", 2) == 0;
     if (!of_vulkan && is_due(FaultKind::system, "dlsym")) return nullptr;
     return is_stand_in(library) ? static_cast<StandIn*>(library)->find(name)

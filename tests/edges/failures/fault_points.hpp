@@ -26,7 +26,7 @@ void arm(Fault const& fault) noexcept;
 // The name of the call that failed; nullptr if none did.
 char const* disarm() noexcept;
 
-// To be asked at every call that can fail: whether this one is to.
+// Every call that can fail asks this first: whether it shall fail.
 [[nodiscard]] bool is_due(FaultKind kind, char const* call) noexcept;
 // How a stand-in's call fails that is due.
 [[nodiscard]] bool fails_for_want_of_memory() noexcept;
@@ -48,7 +48,7 @@ using HeldElsewhere = long (*)();
 void also_held(HeldElsewhere held) noexcept;
 [[nodiscard]] long held_by_stand_ins() noexcept;
 
-// Libraries that this program has itself: what a stand-in is loaded by.
+// Makes this program stand in for `library`: `find` finds its functions.
 using FindSymbol = void* (*)(char const* name);
 void stand_in_for(char const* library, FindSymbol find) noexcept;
 

@@ -96,7 +96,7 @@ struct Held {
     }
 };
 
-// "" if that is what a run may throw when `call` has failed.
+// "" if a run may throw this when `call` has failed.
 std::string judge(FaultKind kind, char const* call, std::exception_ptr const& thrown) {
     try {
         if (thrown) std::rethrow_exception(thrown);
@@ -143,7 +143,7 @@ void expect_same(char const* when, Held const& before, Held const& after, std::s
     problem = fmt::format("{}: {}; before: {}", when, after.text(), before.text());
 }
 
-// One failure in a process in which the scenario has run before, or in a new one.
+// Makes one failure in a process that has run the scenario before, or in a new one.
 std::string run_with_failure(Scenario const& scenario, Fault const& fault, bool warm,
                              Report& report) {
     std::string problem;
@@ -157,7 +157,8 @@ std::string run_with_failure(Scenario const& scenario, Fault const& fault, bool 
     problem = run_armed(scenario, fault, report);
     Held after = Held::settled(before.threads);
     if (!warm) after.allocations = before.allocations;  // what is made once in a process is kept
-    // A destructor that is refused its context takes that for gone, and what it held with it.
+    // A destructor to which the driver refuses the context takes the context for gone, and all that
+    // it held.
     if (std::string_view(report.failed_call) == "cuCtxPushCurrent") before = after;
     expect_same("it leaks", before, after, problem);
     std::string const again = run_well(scenario.run);
@@ -168,7 +169,7 @@ std::string run_with_failure(Scenario const& scenario, Fault const& fault, bool 
     return problem;
 }
 
-// Runs it in a child, which has no threads but its own and nothing that was made before.
+// Runs the scenario in a child, which has only its own threads and nothing that was made before.
 Report in_child(Scenario const& scenario, Fault const& fault, bool warm) {
     int ends[2];
     if (::pipe(ends) != 0) throw SystemError("pipe", errno);

@@ -166,7 +166,7 @@ TEST_F(StackFailureTest, noMemoryForItsOwnStackIsAnErrorWithTheNumbers) {
     });
 }
 
-// The launch that comes back later starts nothing that goes on: the kernel has been told to stop.
+// A launch that returns too late starts a kernel that has already been told to stop.
 TEST_F(StackFailureTest, aLaunchThatDoesNotComeBackIsATimeoutError) {
     expect([] {
         Device const device = Device::open("cuda:0");

@@ -3,7 +3,7 @@
 
 namespace carillon::test {
 
-// By which CUDA and Vulkan know each other's device.
+// The UUID by which CUDA and Vulkan recognise each other's device.
 inline constexpr char stand_in_uuid[17] = "carillonstand-in";
 
 }  // namespace carillon::test

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The machines that the protocol is checked on: for each, the CPU's and the device's instructions
-// in terms of Relacy's atomics. They are as weak as what docs/guarantees.md allows, or weaker, but
-// for one thing: to Relacy no store goes ahead of a load before it, so that the order of a credit
-// after the loads that it covers is taken for granted.
+// in terms of Relacy's atomics. They are as weak as docs/guarantees.md allows, or weaker, with one
+// exception: in Relacy no store goes ahead of an earlier load, so the models cannot test that a
+// credit comes after the loads that it covers.
 #pragma once
 
 #include <atomic>
@@ -45,8 +45,8 @@ class WholeQuads {
     ModelMemory* memory_;
 };
 
-// Quads in two words, as the emulated device has them: cpu::load_quad and cpu::store_quad say in
-// which order.
+// Quads of two words, as on the emulated device: cpu::load_quad and cpu::store_quad define their
+// order.
 class QuadsOfWords {
    public:
     explicit QuadsOfWords(ModelMemory& memory) : memory_(&memory) {}
@@ -110,7 +110,7 @@ class RelacyCpu {
     Access access_;
 };
 
-// Which half of a quad a write-combining buffer that is evicted half way has let go.
+// The half of a quad that a write-combining buffer has sent when it is evicted half way.
 enum class Evicted { low, high, either };
 
 // A CPU without MOVDIR64B: every quad that it stores is seen in halves on the way.
@@ -171,7 +171,7 @@ static_assert(CpuLoads<RelacyCpu<WholeQuads>> && CpuMappedStores<TearingCpu<Evic
 static_assert(!CpuClaims<RelacyCpu<WholeQuads>>);
 static_assert(GpuLoads<RelacyGpu<QuadsOfWords>> && GpuStores<RelacyGpu<WholeQuads>>);
 
-// A machine: its policies, what a quad is and how the CPU stores a line.
+// A machine: its policies, the kind of a quad and how the CPU stores a line.
 template <class Cpu, class Gpu, QuadIs quad_is_, Quads quads_, HostStores const& stores>
 struct Machine {
     static constexpr QuadIs quad_is = quad_is_;
@@ -205,7 +205,7 @@ using TwoStepHardware =
 template <Quads quads, class Access = QuadsOfWords>
 using Emulated = Machine<RelacyCpu<Access>, RelacyGpu<Access>, QuadIs::two_accesses, quads, cached>;
 
-// Which policies the two ends have, by the way that lines or values go.
+// The policies of the two ends, by the direction of lines or values.
 template <class M>
 struct ToDevice {
     using Machine = M;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory whose accesses Relacy schedules and orders. The protocol is given the addresses of
-// ordinary lines and words; they say where an access goes, what lies there is in Relacy's atomics.
+// Memory whose accesses Relacy schedules and orders. The protocol gets the addresses of ordinary
+// lines and words. They only say where an access goes: the content is in Relacy's atomics.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace carillon::detail {
 
-// Relacy prints what an atomic holds.
+// Relacy prints an atomic's content.
 inline std::ostream& operator<<(std::ostream& out, Quad const& quad) {
     return out << quad.low << ':' << quad.high;
 }
@@ -26,10 +26,10 @@ using namespace detail;
 
 using Word = std::uint64_t;
 
-// Which quads of a line are places of their own: bit i for quad i. Any other travels with the one
-// that the same thread accessed before it, which is right where all quads of a message are equal.
-// The device's policies handle quads 0, 1 and 2 alike, so quads 0 and 3 can stand for all; the
-// emulated device handles all alike. So a search becomes small enough to be exhaustive.
+// The quads of a line that have an atomic of their own: bit i for quad i. Any other travels with
+// the one that the same thread accessed before it, which is right where all quads of a message are
+// equal. The device's policies handle quads 0, 1 and 2 alike, so quads 0 and 3 can stand for all;
+// the emulated device handles all alike. So a search becomes small enough to be exhaustive.
 using Quads = unsigned;
 inline constexpr Quads all_quads = 0b1111;
 inline constexpr Quads first_and_last_quad = 0b1001;
@@ -52,8 +52,8 @@ class ModelMemory {
     [[nodiscard]] Line* lines() { return addresses_.lines; }
     [[nodiscard]] Word* words() { return addresses_.words; }
 
-    // Makes the atomics of the first so many lines and words, with what lies at their addresses.
-    // To be called before the threads run.
+    // Makes the atomics of the first so many lines and words, with the content at their addresses.
+    // Must be called before the threads run.
     void begin(std::size_t lines, std::size_t words) {
         for (std::size_t i = 0; i < lines; ++i) {
             for (Quad& quad : addresses_.lines[i].quads) create(quad);
@@ -92,7 +92,7 @@ class ModelMemory {
     }
     void create(Word& word) { word_cells_.at(offset(&word) / sizeof(Word)).emplace(word); }
 
-    // Not part of the object: Relacy aligns what it runs to 16 bytes only, and runs one at a time.
+    // Not a member: Relacy aligns a model to 16 bytes only, and runs one at a time.
     inline static Addresses addresses_;
 
     QuadIs quad_is_;

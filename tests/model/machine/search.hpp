@@ -53,7 +53,7 @@ std::string outcome(Search const& search) {
     return outcome<Model>(search, std::cout);
 }
 
-// For models that are to fail.
+// For models that must fail.
 template <class Model>
 std::string quiet_outcome(Search const& search) {
     std::ostream silent(nullptr);

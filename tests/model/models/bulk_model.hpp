@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GPU whose messages leave by bulk copies, as Relacy's threads: who sends, who takes, and what
-// copies. That one carries out the pieces of all copies under way in any order.
+// A GPU whose messages leave by bulk copies, as Relacy's threads: a sender, a receiver, and one
+// that carries out the pieces of all outstanding copies in any order.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ class ModelCopies {
     }
     void begin() { pieces_(RL_INFO).store(added_, rl::mo_release); }
 
-    // Until so many have been carried out.
+    // Runs until so many pieces have been carried out.
     void carry_out(std::uint32_t count) {
         std::array<bool, most> done{};
         for (std::uint32_t left = count; left != 0;) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two ends of a ring of chunks to the device, as Relacy's threads. Data are plain variables,
-// whose races Relacy reports: of a line that overtakes its chunk, and of a chunk that is written
-// again while it is read.
+// The two ends of a ring of chunks to the device, as Relacy's threads. Data are plain variables, so
+// Relacy reports races: a line that overtakes its chunk, and a chunk that is written again while it
+// is read.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A client that submits beside a drain, as Relacy's threads. The fence of which one side costs
-// nothing is a full fence on both sides here: that is what membarrier(2) promises.
+// A client that submits beside a drain, as Relacy's threads. Here the asymmetric fence is a full
+// fence on both sides: membarrier(2) promises that.
 #pragma once
 
 #include "carillon/detail/protocol/announce.hpp"

@@ -45,7 +45,7 @@ class LeaseModel : public rl::test_suite<LeaseModel<M>, 2> {
             while (!writer.over()) rl::yield(1, RL_INFO);
             answered_(RL_INFO) = 0;
         }
-        // A last one, which tells the block to end.
+        // The last lease, which tells the block to end.
         writer.begin({nullptr, nullptr, 1, ChannelShape{2}, last + 1, nullptr, true});
     }
 
@@ -78,8 +78,8 @@ class LeaseModel : public rl::test_suite<LeaseModel<M>, 2> {
     rl::var<Word> answered_;
 };
 
-// The owner itself sets an object that nobody is lent: its values are not atomic, so news of one
-// that come without their order are a data race.
+// The owner itself sets an object that no client has. The values are not atomic, so a wrong order
+// of news and value is a data race.
 template <class M>
 class OwnSetModel : public rl::test_suite<OwnSetModel<M>, 2> {
    public:

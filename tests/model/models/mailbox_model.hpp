@@ -22,7 +22,7 @@ struct MailboxTraffic {
     Sequence first = 1;
 };
 
-// A value of so many lines. All quads of a line are equal, which lets two stand for all; the lines
+// A value of `lines` lines. All quads of a line are equal, so two can stand for all; the lines
 // differ in their numbers.
 template <std::size_t lines>
 struct LinesOf {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An MPMC ring with a producer that may die, one that gives up what it held, and a consumer, as
-// Relacy's threads.
+// An MPMC ring as Relacy's threads: a producer that may die, one that gives up the claims of the
+// dead, and a consumer.
 #pragma once
 
 #include <array>
@@ -132,9 +132,9 @@ inline constexpr std::size_t mpmc_words(std::uint32_t capacity) {
             first,          shape};
 }
 
-// The first producer may die at any access. The other one gives up what the dead one held, and, if
-// asked to, does so now and then while nobody has died, as it would for a third.
-// NearCpu: SharingCpu, or one that is broken. Far: the producers' far policy.
+// The first producer may die at any access. The other one gives up the claims of the dead. If asked
+// to, it also does so now and then while nobody has died, as it would for a third one. NearCpu:
+// SharingCpu, or a broken one. Far: the producers' far policy.
 template <MpmcShape shape, class NearCpu = SharingCpu, class Far = BasicHostMapped<MortalCpu>>
 class MpmcRingModel : public rl::test_suite<MpmcRingModel<shape, NearCpu, Far>, 3> {
    public:

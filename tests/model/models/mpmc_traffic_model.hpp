@@ -32,7 +32,7 @@ struct MpmcTraffic {
     Sequence first = 1;
 };
 
-// Which ends there are, by the way that lines go.
+// The types of the ends, by the direction of lines.
 template <class FarCpu = RelacyCpu<WholeQuads>>
 struct MpmcToDevice {
     using Far = BasicHostMapped<FarCpu>;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two callers that share slots for replies, and one who answers, as Relacy's threads. A question
-// goes through a word of its own.
+// Two callers that share slots for replies, and one thread that answers, as Relacy's threads. A
+// question goes through a word of its own.
 #pragma once
 
 #include <array>
@@ -26,7 +26,7 @@ struct CallShape {
     bool in_two_lines = false;
 };
 
-// Near: the callers' policy; Far: that of who answers; M: a machine that has both.
+// Near: the callers' policy; Far: the answering thread's policy; M: a machine that has both.
 template <CallShape shape, class M, class Near, class Far>
 class ReplySlotsModel : public rl::test_suite<ReplySlotsModel<shape, M, Near, Far>, 3> {
    public:

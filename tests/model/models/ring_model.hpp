@@ -56,8 +56,9 @@ struct Traffic {
     OutOfLine data = OutOfLine::none;
     Sequence first = 1;
     std::uint32_t batch = 1;  // so many are pushed at once, or as many as fit
-    // So many are looked at at once. `branches`: what they name is read when a branch has found
-    // them there, which orders it for all of them as an acquire would; their loads have one.
+    // So many messages are looked at at once. `branches`: their data are read when a branch has
+    // found the messages, which orders the reads for all of them as an acquire would; only one load
+    // is an acquire.
     std::uint32_t row = 0;
     bool branches = true;
 };
