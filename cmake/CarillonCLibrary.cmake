@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# A shared library with C's names, which has all it needs of the C++ one.
-#   carillon_c_library(TARGET HEADER_FOLDER SOURCES...)  TARGET.map says what it exports
+# A shared library with C's names, which contains all that it needs of the C++ library.
+#   carillon_c_library(TARGET HEADER_FOLDER SOURCES...)  TARGET.map lists its exports
 function(carillon_c_library target headers)
   add_library(${target} SHARED ${ARGN})
   string(REGEX REPLACE "^carillon_" "" short "${target}")

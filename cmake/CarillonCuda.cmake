@@ -45,8 +45,8 @@ if(NOT CARILLON_CUDA STREQUAL "off")
   find_path(CARILLON_CUPTI_INCLUDE_DIR cupti.h
             HINTS "${CARILLON_CUDA_H_DIR}" "${CARILLON_CUDA_H_DIR}/../extras/CUPTI/include"
             NO_DEFAULT_PATH)
-  # Where libcupti.so lies, which no loader looks for there. What is installed names no folder of
-  # the machine that built it: of such a build our own programs know it, until they are installed.
+  # The folder of libcupti.so, in which no loader looks. An installed program names no folder of the
+  # machine that built it; our own programs know the folder until they are installed.
   get_filename_component(CARILLON_CUPTI_FOLDER "${CARILLON_CUPTI_INCLUDE_DIR}/../lib64" ABSOLUTE)
   if(CARILLON_INSTALL AND CARILLON_CUPTI_INCLUDE_DIR)
     list(APPEND CMAKE_BUILD_RPATH "${CARILLON_CUPTI_FOLDER}")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# carillon_device_sources() and what it needs: an nvcc, and what to compile for. Installed too.
+# carillon_device_sources() and its parts: finding nvcc, and choosing architectures. This file is
+# installed too.
 
 # A function of the host's alone that a handler calls: nvcc only warns of that, and the kernel does
 # something else.
@@ -10,7 +11,7 @@ function(carillon_find_nvcc)
   if(CMAKE_CUDA_COMPILER)
     return()
   endif()
-  find_file(script find-nvcc PATHS "${CMAKE_CURRENT_FUNCTION_LIST_DIR}"  # where it is installed
+  find_file(script find-nvcc PATHS "${CMAKE_CURRENT_FUNCTION_LIST_DIR}"  # in an installed tree
                                    "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../scripts"
             NO_DEFAULT_PATH NO_CACHE REQUIRED)
   execute_process(COMMAND "${script}" OUTPUT_VARIABLE found OUTPUT_STRIP_TRAILING_WHITESPACE
@@ -40,8 +41,8 @@ function(carillon_choose_architectures result)
   set(${result} ${known} "${newest}-virtual" PARENT_SCOPE)
 endfunction()
 
-# What CMake's unity build does for CUDA from 3.31 on: replaces sources of `target` by others that
-# include them, and lists those in `sources` instead.
+# Does for CUDA what CMake's unity build does from 3.31 on: replaces sources of `target` by others
+# that include them, and lists those in `sources` instead.
 function(carillon_unite_device_sources target sources)
   set_source_files_properties(${${sources}} PROPERTIES HEADER_FILE_ONLY ON)
   set(united)

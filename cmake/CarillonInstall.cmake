@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-# What is installed, and the Debian packages made of it: `dev` (the library and what it takes to
-# build with it), `compat` (compat/) and `command`.
+# The rules of installation, and the Debian packages: `dev` (the library and all that building with
+# it takes), `compat` (compat/) and `command`.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 set(cmake_folder "${CMAKE_INSTALL_LIBDIR}/cmake/carillon")
 set(generated "${CMAKE_CURRENT_BINARY_DIR}/install")
 
-# What a program is linked with beside the library; a shared one brings its own. The names in libfmt
-# hold its major version.
+# The libraries that a program is linked with beside a static carillon; a shared one brings its own.
+# The names in libfmt hold its major version.
 string(REGEX MATCH "^[0-9]+" fmt_major "${fmt_VERSION}")
 math(EXPR next_fmt_major "${fmt_major} + 1")
 get_target_property(library_type carillon TYPE)
@@ -50,8 +50,8 @@ foreach(folder INCLUDEDIR LIBDIR)
 endforeach()
 configure_file(cmake/carillon.pc.in "${generated}/carillon.pc" @ONLY)
 
-# Goes before the rules of a component: where a target of it has not been built, as after
-# scripts/demo, nothing is installed. A part of a tree would break whoever finds it.
+# Stands before the rules of a component. If a target of it has not been built, as after
+# scripts/demo, nothing is installed: a part of a tree would break programs that find it.
 function(carillon_install_whole component)
   set(files)
   foreach(target ${ARGN})
@@ -86,7 +86,7 @@ install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/libcarillon-dev"
 set_target_properties(carillon PROPERTIES VERSION ${PROJECT_VERSION}
                       SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 
-# For unit tests. A set of its own: who does not ask for it needs no Boost.Context.
+# For unit tests. It is a set of its own, so that programs without it need no Boost.Context.
 if(CARILLON_HAS_TESTING)
   install(TARGETS carillon_testing EXPORT carillonTestingTargets COMPONENT dev
           INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")

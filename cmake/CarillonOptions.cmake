@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What every target of ours is compiled with.
+# The compiler's options for every target of ours.
 set_property(CACHE CARILLON_SANITIZE PROPERTY STRINGS "" address thread fuzzer)
 if(CARILLON_SANITIZE STREQUAL "address")
   set(sanitizers -fsanitize=address,undefined -fno-sanitize-recover=undefined
@@ -34,17 +34,18 @@ function(carillon_options target)
     # Fences: the policies avoid them under this sanitizer.
     list(APPEND warnings "$<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>")
   endif()
-  if(CARILLON_SANITIZE)  # GCC takes what its own checks move about for not initialized
+  if(CARILLON_SANITIZE)  # GCC takes memory that its own checks move about for uninitialized
     list(APPEND warnings "$<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>")
   endif()
-  # Where several sources are one, what is another file's own is taken for this one's.
+  # In a unity build a name of another file may be taken for this file's.
   set(united "$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>")
   set(united_by_gcc "$<AND:${united},$<CXX_COMPILER_ID:GNU>>")
   list(APPEND warnings "$<${united}:-Wno-shadow>" "$<${united_by_gcc}:-Wshadow=local>"
                        "$<${united_by_gcc}:-Wno-subobject-linkage>")
   target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${warnings}>"
                                            "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wno-psabi>")
-  # Where a call is made (CodeLocation) is a file of this project's, whoever built it.
+  # The location of a call (CodeLocation) names a file of this project, on whichever machine it was
+  # built.
   set(map "-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=")
   target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${map}>"
                                            "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=${map}>")

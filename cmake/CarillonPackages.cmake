@@ -18,7 +18,7 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 # The loader is opened at run time; without it there is no GPU memory to map.
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS libvulkan1)
 
-# What a program is linked with beside the static library.
+# The libraries that a program is linked with beside the static library.
 set(CPACK_DEBIAN_DEV_PACKAGE_NAME libcarillon-dev)
 set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS

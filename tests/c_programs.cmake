@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Programs in C, as strict as a C compiler is, and what the libraries export that they use. The
-# suite is the folder that calls: its name begins the tests' names and is their label.
+# Programs in C, compiled with strict warnings, and the exports of the libraries that they use. The
+# suite is the calling folder: its name begins the tests' names and is their label.
 find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
 set(abi_test "${CMAKE_CURRENT_LIST_DIR}/c/abi_test.py")
 
@@ -19,7 +19,7 @@ function(carillon_c_test name program)
   add_test(NAME ${suite}.${name} COMMAND carillon_${suite}_${program}_test ${ARGN})
   set_tests_properties(${suite}.${name} PROPERTIES TIMEOUT 120 LABELS ${suite} SKIP_RETURN_CODE 77)
 endfunction()
-# What a library exports is what is kept in a list: nothing of it may go.
+# A list keeps a library's exports: none of them may go.
 function(carillon_abi_test name library)
   get_filename_component(suite "${CMAKE_CURRENT_SOURCE_DIR}" NAME)
   add_test(NAME ${suite}.${name} COMMAND "${Python3_EXECUTABLE}" "${abi_test}"

@@ -41,7 +41,7 @@ macro(add_suite)
   set(tests "")
 endmacro()
 
-# A suite's line ends with a dot, a test's begins with two spaces; behind # is what they are made of.
+# A suite's line ends with a dot, a test's begins with two spaces; its parameters stand behind #.
 string(REGEX REPLACE " +#[^\n]*" "" listed "${listed}")
 string(REPLACE "\n" ";" lines "${listed}")
 foreach(line ${lines})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Puts into `expressions` what the lines of trust.txt find.
+# Puts the expressions of trust.txt's lines into `expressions`.
 file(STRINGS "${CMAKE_CURRENT_LIST_DIR}/trust.txt" lines REGEX "^[^#]")
 set(expressions "")
 foreach(line ${lines})

@@ -12,7 +12,7 @@ add_custom_command(OUTPUT "${man_folder}/carillon.1"
                    DEPENDS carillon_command "${CMAKE_CURRENT_SOURCE_DIR}/man.py" VERBATIM)
 if(CARILLON_INSTALL)
   include(GNUInstallDirs)
-  set(in_all ALL)  # what is installed has to be there
+  set(in_all ALL)  # an installed page must have been built
   install(DIRECTORY "${man_folder}/" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1" COMPONENT command
           FILES_MATCHING PATTERN "*.1")
 endif()

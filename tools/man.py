@@ -10,7 +10,8 @@ import re
 import subprocess
 import sys
 
-# A line of --help that names an option or a subcommand, and what it says of it, if not below.
+# A line of --help that names an option or a subcommand, with its text, if that does not stand
+# below.
 ENTRY = re.compile(r"^  (\S.*?)(?:\s{2,}(\S.*))?$")
 STATUS = (("0", "success"), ("1", "failure; the error is one line on standard error"),
           ("2", "usage"))

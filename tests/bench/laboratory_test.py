@@ -137,7 +137,7 @@ class LaboratoryTest(ProgramTest):
         self.assertEqual(clients["failure"], "")
         self.assertEqual(clients["before"], clients["after"])
         self.assertGreater(clients["commands"], 0)
-        # How soon a client knows is up to whatever else this machine does.
+        # The time until a client knows depends on everything else on this machine.
         self.assertEqual(owners["ok"] + owners["late"], 3)
         self.assertEqual(owners["failure"], "")
         self.assertEqual(owners["sent"], owners["answered"] + owners["unknown"])

@@ -16,7 +16,7 @@ SOURCE = pathlib.Path(CACHE["CMAKE_HOME_DIRECTORY"])
 CMAKE = CACHE["CMAKE_COMMAND"]
 CXX = CACHE["CMAKE_CXX_COMPILER"]
 NVCC = CACHE.get("CMAKE_CUDA_COMPILER") if CACHE["CARILLON_HAVE_NVCC"] == "ON" else None
-TREE = pathlib.Path(sys.argv[3]) / "tree"  # what `tree` installs, and others use
+TREE = pathlib.Path(sys.argv[3]) / "tree"  # the tree that `tree` installs, and others use
 WORK = pathlib.Path(sys.argv[3]) / sys.argv[1]
 EMULATED = "42, emulated, compiled by the C++ compiler"
 BY_NVCC = "42, emulated, compiled by nvcc"
@@ -121,7 +121,7 @@ def tree():
         check(re.match(r"\d", run(TREE / "bin/carillon", "--version")), "carillon --version")
 
 
-def findPackage():  # without device code, whatever there is
+def findPackage():  # without device code, even if there is an nvcc
     expect(find_package_says(TREE, "-DCONSUMER_COMPONENTS=host", "-DCONSUMER_DEVICE_SOURCES=ON"),
            EMULATED)
 
@@ -303,7 +303,7 @@ def debianPackages():
     prefix = WORK / "root/usr"
     for name, package in packages.items():
         depends = field(package, "Depends")
-        # Debian names of what was linked: they are installed where this was built.
+        # Debian names of the linked libraries: they are installed where this was built.
         run("dpkg-query", "-W", *re.findall(r"[a-z0-9][a-z0-9+.-]+(?=[ ,(]|$)", depends))
         check(field(package, "Maintainer") and "fmt" in depends, f"{name} depends on: {depends}")
         listed = run("dpkg-deb", "-c", package).splitlines()

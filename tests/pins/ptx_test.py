@@ -6,7 +6,7 @@ import re
 import sys
 import unittest
 
-SKIPPED = 77  # as ctest is told
+SKIPPED = 77  # skipped, for ctest
 
 RELAXED_QUAD = "ld.relaxed.sys.global.b128"
 ACQUIRE_QUAD = "ld.acquire.sys.global.b128"
@@ -16,7 +16,7 @@ STORE_WORD = "st.relaxed.sys.global.u64"
 FENCE = "fence.acq_rel.sys"
 CLAIM_STRIPE = "atom.relaxed.gpu.global.add.u64"
 CLAIM = "atom.relaxed.gpu.global.cas.b64"
-# The compiler's own accesses to what a test kernel is given or gives back.
+# The compiler's own accesses to a test kernel's parameters and results.
 WEAK = re.compile(r"(ld|st)\.(global|local|param)(\.v[24])?\.[bus]\d+$")
 
 SETTLED = "cp.async.bulk.wait_group"
@@ -28,8 +28,8 @@ LOOK_AT_CREDIT = [ACQUIRE_WORD]
 PINS = {
     "poll_line": LINE,
     "poll_word": [ACQUIRE_WORD],
-    # A batch of credits goes back before the look, the held ones after an empty one.
-    # How it chooses its pages, once, and tells, comes first in the code.
+    # A batch of credits goes back before the look, the held ones after an empty look. The choice of
+    # pages, once, and its report come first in the code.
     "poll_loop": [CLAIM, STORE_WORD] + [STORE_WORD] + LINE + [STORE_WORD],
     # The rare case, a full ring, comes first in the code: a look at the credit.
     "publish": LOOK_AT_CREDIT + 4 * [STORE_QUAD] + LOOK_AT_CREDIT,
@@ -37,9 +37,9 @@ PINS = {
     # A claim; four lines; once in a while a look whether the line was given up and at it again; the
     # credit of a stripe.
     "poll_mpmc": [CLAIM_STRIPE] + 4 * LINE + [ACQUIRE_WORD] + LINE + [STORE_WORD],
-    # The look at what is claimed, at the credit, and the claim, come last in the code.
+    # The looks at the claims and at the credit, and the claim, come last in the code.
     "publish_mpmc": 4 * [STORE_QUAD] + 2 * [ACQUIRE_WORD] + [CLAIM],
-    # As one thread's; a quad a lane.
+    # The accesses of one thread; each lane has a quad.
     "poll_lanes": [STORE_WORD] + LINE + [STORE_WORD],
     "publish_quads": LOOK_AT_CREDIT + [STORE_QUAD] + LOOK_AT_CREDIT,
     "publish_lanes_data": LOOK_AT_CREDIT + [FENCE] + 4 * [STORE_QUAD] + LOOK_AT_CREDIT,
@@ -79,9 +79,9 @@ class Pins(unittest.TestCase):
             # The reply to one request, those to a row of them, and to the three at most that are
             # left of one.
             self.assertEqual(found.count(STORE_QUAD), (1 + ROW + 3) * 4)
-            # Of a line, and of a row, which has one acquire too: of one that its page has room for,
-            # and of one that ends with its page. The compiler may unroll the loop of polls. The
-            # stop word and the host's beat are one, looked at in two places.
+            # Of a line, and of a row, which has one acquire too: a row that its page has room for,
+            # and a row that ends with its page. The compiler may unroll the loop of polls. The stop
+            # word and the host's heartbeat are one word, which two places look at.
             polls = found.count(ACQUIRE_QUAD) - 2
             self.assertGreaterEqual(polls, 1)
             self.assertEqual(found.count(RELAXED_QUAD), 3 * polls + 2 * (4 * ROW - 1) + 2)
@@ -113,7 +113,7 @@ class Pins(unittest.TestCase):
                 body = re.search(r"\.entry pull\((.*?)\n}", file.read(), re.S)[1]
             kinds = re.findall(r"\b(?:ld\.relaxed\.sys\.global\.b128|st\.[\w.]+)", body)
             runs = re.findall("L+", "".join("L" if kind[0] == "l" else "S" for kind in kinds))
-            # Rounds of all threads, and what is left; where stores are of 16 bytes, of 4, of 1.
+            # The rounds of all threads, and the rest, for stores of 16 bytes, of 4, of 1.
             self.assertEqual(sorted(len(run) for run in runs), [3, 4, 7, 7, 8, 8])
             self.assertEqual(body.count("ld.relaxed.sys.global.u8"), 2)
             self.assertNotRegex(body, r"\bld\.(global|volatile|weak)")

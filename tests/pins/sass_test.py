@@ -7,7 +7,7 @@ import subprocess
 import sys
 import unittest
 
-SKIPPED = 77  # as ctest is told
+SKIPPED = 77  # skipped, for ctest
 
 
 def quads(size):
@@ -23,8 +23,8 @@ def loads(request, reply):
             row * quads(request)}
 
 
-# Of each kernel of bodies.cu the bytes of a request and of a reply, where there is one. A pool's
-# request says in 8 bytes where the reply goes.
+# The bytes of a request and of a reply of each kernel of bodies.cu, if it has them. A pool's
+# request also has 8 bytes for the place of the reply.
 KERNELS = {
     "echo_1": (1, 1),
     "echo_8": (8, 8),
@@ -43,7 +43,7 @@ KERNELS = {
     "shared_pool": (16, 8),
     "shared_pool_48": (48, 4),
     "watch": (16, 8),
-    "reader": (24, None),  # its lanes share out what they store
+    "reader": (24, None),  # its lanes share the stores
     "own_ring": (24, None),
     "own_channel": (40, 8),
     "own_wait": (8, None),
@@ -145,7 +145,7 @@ class Code:
         self.loads = {len(line) for block in blocks for line in accesses(block, "LDG")}
         stores = [sum(len(line) for line in accesses(block, "STG")) for block in blocks]
         self.stores = [count for count in stores if count != 0]
-        # What comes before the first store of a block.
+        # The instructions before the first store of a block.
         self.before_stores = [[each.is_a("STG", (".128",)) for each in block].index(True)
                               for block, count in zip(blocks, stores) if count != 0]
         # Blocks that answer four requests at least: their length, and the quads that they store.

@@ -45,7 +45,7 @@ class Pins(unittest.TestCase):
 
     def test_every_kind_stores_with_its_instruction(self):
         def count(form, function, pattern):
-            name = f"{form}Stores{len(function)}{function}"  # as it is mangled
+            name = f"{form}Stores{len(function)}{function}"  # the mangled name
             return len(self.matching(name, pattern))
 
         self.assertEqual(count("Movdir64b", "store_apart", r"movdir64b "), 1)

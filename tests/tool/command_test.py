@@ -334,7 +334,8 @@ class CommandTest(ProgramTest):
                 self.assert_fails(run(*arguments), 2, "begins with a 0")
         self.assertEqual(run("top", "--interval", "00.05", "--count", "2", "/nowhere").returncode, 0)
 
-    # As of a variable that is not set; without the option the command does something else.
+    # A variable that is not set gives such a path; without the option the command does something
+    # else.
     def test_an_empty_path_is_bad_usage(self):
         for arguments in (["serve", "--device", "emulated", "--library", "", "s.sock"],
                           ["rtt", "--device", "emulated", "--json", ""]):

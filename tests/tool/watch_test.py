@@ -202,7 +202,7 @@ class ServeTest(SocketTest):
             self.assertIn("serving endless as ", served.said)
             served.process.send_signal(signal.SIGTERM)
             self.assertEqual(served.process.stdout.readline(), "drains\n")
-            # Those that come at once count as the first.
+            # Signals that come at once count as the first.
             end = time.monotonic() + PATIENCE
             while served.process.poll() is None and time.monotonic() < end:
                 served.process.send_signal(signal.SIGTERM)
@@ -225,7 +225,7 @@ class ServeTest(SocketTest):
                 self.assertEqual(served.end(signal.SIGTERM),
                                  (0, "ended: all that was accepted is answered\n"))
 
-    # As `timeout`, a terminal that is closed and a service manager send them.
+    # `timeout`, a closed terminal and a service manager send signals so.
     def test_an_end_that_arrives_as_several_signals_is_one(self):
         with Served(self.path) as served:
             served.process.send_signal(signal.SIGSTOP)
@@ -491,7 +491,7 @@ class MetricsTest(SocketTest):
             self.assertEqual(process.wait(PATIENCE), 0)
             self.assertEqual(process.stderr.read(), "")
 
-    # Catches an endpoint that waits for what a connection has not sent yet.
+    # Catches an endpoint that waits for bytes that a connection has not sent yet.
     def test_silent_and_slow_connections_delay_neither_a_scrape_nor_the_end(self):
         with subprocess.Popen([CARILLON, "metrics", self.path, "--listen", ":0"],
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
