@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <vector>
 
-struct Heap {  // what is known of a chunk beside its data
+struct Heap {  // a chunk's facts beside its data
     long timestamp;
 };
 struct Power {

@@ -34,7 +34,7 @@ int main() try {
     return 0;
 } catch (carillon::DeviceFaultError const& error) {
     std::fprintf(stderr, "watch: %s\n", error.what());
-    return 3;  // whoever started this process is to start a new one
+    return 3;  // the parent process must start a new one
 } catch (carillon::Error const& error) {
     std::fprintf(stderr, "watch: %s\n", error.what());
     return 1;

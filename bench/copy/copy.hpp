@@ -29,7 +29,7 @@ struct CopyResult {
     double gb_per_s = 0;  // 10^9 bytes, at the median
 };
 
-// Throws whatever the library throws.
+// Throws what the library throws.
 [[nodiscard]] std::vector<CopyResult> run_copy(Device const& device, CopyOptions const& options,
                                                Progress const& progress);
 

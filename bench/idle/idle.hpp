@@ -46,7 +46,7 @@ struct IdleReport {
     IdleLine line;
 };
 
-// Throws whatever the library throws.
+// Throws what the library throws.
 [[nodiscard]] IdleReport run_idle(Device const& device, IdleOptions const& options,
                                   Progress const& progress);
 

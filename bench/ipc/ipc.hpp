@@ -21,7 +21,7 @@ struct IpcOptions {
     std::uint32_t calls = 100'000;  // of each client, in rounds
     std::uint32_t rounds = 10;
     unsigned clients = 8;       // processes at once
-    std::uint32_t visits = 20;  // that attach and leave beside another's calls
+    std::uint32_t visits = 20;  // processes that attach and leave beside another's calls
     std::uint32_t puts = 1000;  // buffers from one process to another
     std::uint32_t client_kills = 0;
     std::uint32_t owner_kills = 0;

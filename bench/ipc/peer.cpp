@@ -89,7 +89,7 @@ Connection await_owner(Peer const& peer) {
     for (;;) {
         try {
             return attach_to(peer);
-        } catch (Error const&) {  // nobody listens, or whoever does ends
+        } catch (Error const&) {  // there is no listener, or it is just ending
             if (Clock::now() > end) throw;
         }
         std::this_thread::sleep_for(std::chrono::milliseconds(1));

@@ -38,7 +38,7 @@ struct LoadResult {
     std::vector<LoadLevel> levels;
 };
 
-// Throws whatever the library throws, and TimeoutError when replies stop coming.
+// Throws what the library throws, and TimeoutError when replies stop coming.
 [[nodiscard]] LoadResult run_load(Device const& device, LoadOptions const& options,
                                   Progress const& progress);
 

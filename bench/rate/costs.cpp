@@ -30,7 +30,7 @@ double median_cost(std::chrono::nanoseconds duration, Settle&& settle, Once&& on
 enum class Push : std::uint8_t {
     single,   // Ring::try_push for each
     batched,  // try_push_n for a group
-    bare,     // the rival, and the least that a push can be: the store of a line that is ready in
+    bare,     // the lower bound of a push: the store of a line that is ready in
               // memory, and the fence that makes it leave
 };
 

@@ -20,7 +20,7 @@ SoakCheck<lines>::SoakCheck(std::uint64_t channel, std::uint32_t window)
 template <unsigned lines>
 void SoakCheck<lines>::sent() {
     State& state = at(next_.number);
-    if (state == State::awaited) ++counts_.lost;  // a window ago: the channel has let go of it
+    if (state == State::awaited) ++counts_.lost;  // a window ago: the channel has released it
     state = State::awaited;
     ++counts_.commands;
     next_ = make_soak_request<lines>(next_.channel, next_.number + 1);

@@ -12,7 +12,7 @@ namespace carillon::tool {
 struct SoakCounts {
     std::uint64_t commands = 0;    // requests that were sent
     std::uint64_t lost = 0;        // had no reply
-    std::uint64_t duplicated = 0;  // replies that nobody awaited, and requests served twice
+    std::uint64_t duplicated = 0;  // replies that were not awaited, and requests served twice
     std::uint64_t reordered = 0;   // replies that came, or requests that were served, out of turn
     std::uint64_t corrupted = 0;   // replies that no request of this channel can have
     std::uint64_t abandoned = 0;   // requests whose reply was given up

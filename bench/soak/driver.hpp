@@ -19,7 +19,7 @@ using SoakClock = std::chrono::steady_clock;
 template <unsigned lines>
 using SoakChannel = Channel<SoakRequest<lines>, SoakReply<lines>>;
 
-inline constexpr std::chrono::seconds soak_limit{10};       // no reply for so long: it is lost
+inline constexpr std::chrono::seconds soak_limit{10};       // no reply for this time: it is lost
 inline constexpr std::chrono::milliseconds soak_tick{100};  // or a tenth of a short run
 inline constexpr std::uint64_t soak_burst =
     64;  // requests or replies of a channel before the next one's

@@ -36,7 +36,7 @@ struct alignas(64) Findings {
     std::uint64_t stale = 0;        // those of them that are stale_data
     std::uint64_t partly_seen = 0;  // looks that saw a line arrive in pieces
     std::uint64_t rounds = 0;       // rows of several lines, or lives of a ring
-    std::uint64_t overlapping = 0;  // of these those in which the producer was told as it sent
+    std::uint64_t overlapping = 0;  // those in which the producer was told as it sent
     Evidence evidence[most_evidence] = {};
 
     CARILLON_HD void add(Evidence const& violation) {

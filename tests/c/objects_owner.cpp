@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Owns objects that tests in C and Python are clients of, until its input ends. A thread stands in
-// for a kernel: it adds up the bytes of each chunk, logs the sum, and sends the sum and the limits
-// that it knows. A kernel beside it takes commands. Usage: carillon_objects_owner PATH
+// Owns objects until its input ends; tests in C and Python are the clients. A thread stands in for
+// a kernel: it adds up the bytes of each chunk, logs the sum, and sends the sum and the limits that
+// it knows. A kernel beside it takes commands. Usage: carillon_objects_owner PATH
 #include <carillon/carillon.hpp>
 #include <cstdint>
 #include <cstdio>

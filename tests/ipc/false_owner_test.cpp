@@ -293,7 +293,7 @@ TEST_F(FalseKernelOwnerTest, objectsOfOtherSizesAreNotMapped) {
 }
 
 // 1. C has been connected for longer than wait_for_owner. 2. P does not yet serve the object. 3. C
-//    asks again.
+// asks again.
 TEST_F(FalseKernelOwnerTest, eachAttachIsTriedForAsLongAsIsSaid) {
     constexpr auto wait_for_owner = 500ms;
     FalseOwner const owner(path(), [](detail::UnixSocket const& client) {

@@ -160,8 +160,8 @@ TEST_F(HostilePoolTest, requestsWithoutAPauseOrARoomForTheirReplies) {
 }
 
 // 1. C writes counts that no client of the library writes. 2. P takes its place back and says why,
-//    to C and in its log, while C has all of it mapped. 3. The place is another client's, and a
-//    third one goes on.
+// to C and in its log, while C has all of it mapped. 3. The place is another client's, and a
+// third one goes on.
 class NonsenseTest : public testing::Test {
    protected:
     template <class Harm>

@@ -60,8 +60,8 @@ TEST_F(ObjectsTest, kernelsAreAskedForByName) {
 }
 
 // 1. P serves a kernel, and C finds no store. 2. P adds a store: clients of either are served. 3. P
-//    destroys the store: its client gets an error, and the kernel's client notices nothing. 4.
-//    Another store may follow.
+// destroys the store: its client gets an error, and the kernel's client notices nothing. 4.
+// Another store may follow.
 TEST_F(ObjectsTest, storeOfBuffersIsServedBesideKernels) {
     auto const quotes = kernel<CountingHandler>();
     server().add("quotes", quotes);

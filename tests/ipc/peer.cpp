@@ -281,7 +281,7 @@ int exit_with_all(Arguments const& arguments) {
     static auto channel = owner.channel<Ask, Told>();
     std::uint64_t served = 0;
     if (!call_once(channel, 0, served)) return 3;
-#if !CARILLON_THREAD_SANITIZER  // which tells of the thread
+#if !CARILLON_THREAD_SANITIZER  // which reports the thread
     // Never destroyed at all.
     static auto const* const forgotten = new Connection(arguments.at(0), {.timeout = long_enough});
     static auto* const left = new Counted(forgotten->channel<Ask, Told>());

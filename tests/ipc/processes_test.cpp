@@ -54,7 +54,7 @@ TEST(ProcessesTest, ownerThatEndsBesideAChildOfItsOwnHasGone) {
     auto channel = connection.channel<Ask, Told>();
     EXPECT_EQ(channel.call({1}, patience).twice, 2U);
     // 3. P is killed, its child lives. 4. C, which has attached, hears of it, and so does a new
-    //    client.
+    // client.
     EXPECT_TRUE(owner.kill());
     CARILLON_EXPECT_ERROR(channel.call({1}, patience), OwnerGoneError, "Client::call: the owner");
     CARILLON_EXPECT_ERROR(Connection(path.get(), {.timeout = patience}), SystemError,

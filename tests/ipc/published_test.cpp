@@ -181,7 +181,7 @@ TEST_F(LogClientsTest, everyClientReadsAllMessages) {
     server().share("log", service);
     DeviceLog log = service.device_handle();
     // 1. The device logs. 2. Two C read all; one of them also reads the messages from before it
-    //    came.
+    // came.
     Connection const owner = connect();
     LogReader first = owner.log("log");
     EXPECT_FALSE(first.next(0ns));

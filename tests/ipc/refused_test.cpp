@@ -263,7 +263,7 @@ TEST_F(RefusedTest, ownerHasALineForEachWhomItRefuses) {
 }
 
 // 1. C cannot map the memory that it is lent, and says why. 2. P logs a line, and has the block
-//    back.
+// back.
 TEST_F(RefusedTest, ownerHasALineWhereAClientCannotMap) {
     std::vector<std::string> lines;
     {

@@ -58,7 +58,7 @@ TEST(RestartsTest, loopOfTheDocsHandlesWhateverARestartBrings) {
     std::mt19937 random(1);
     for (unsigned i = 0; i < restarts; ++i) {
         // 1. P is started while a client still has the former owner's place. 2. C calls. 3. P is
-        //    killed, or told to end.
+        // killed, or told to end.
         Process owner({"own-several", path.get(), "2"});
         ASSERT_EQ(owner.line(), "serving") << "restart " << i;
         std::this_thread::sleep_for(std::chrono::milliseconds(random() % 30));

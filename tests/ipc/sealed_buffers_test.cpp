@@ -74,7 +74,7 @@ TEST_P(SealedBuffersTest, comeInOrderWithTheirBytes) {
     }
 }
 
-// 1. C may hold two. 2. P puts five. 3. C gets them all, as it lets go of those before.
+// 1. C may hold two. 2. P puts five. 3. C gets them all, as it releases earlier ones.
 TEST_P(SealedBuffersTest, waitForWhoHoldsAsManyAsItMay) {
     Server const server = serve({.buffers_per_connection = 2});
     SealedBuffers there = connect().sealed_buffers();
@@ -94,7 +94,7 @@ TEST_P(SealedBuffersTest, waitForWhoHoldsAsManyAsItMay) {
 }
 
 // 1. C holds as many as it may. 2. Buffers that P puts and removes then are counted, and one that
-//    it keeps comes.
+// it keeps comes.
 TEST_P(SealedBuffersTest, thatAreRemovedBeforeAreCounted) {
     Server const server = serve({.buffers_per_connection = 1});
     SealedBuffers there = connect().sealed_buffers();
@@ -158,7 +158,7 @@ TEST_P(SealedBuffersTest, thatAreRemovedAreCountedThoughNoOtherComes) {
 }
 
 // 1. C waits no more, but has one buffer. 2. Nobody holds the buffers that did not come, or are put
-//    later.
+// later.
 TEST_P(SealedBuffersTest, areNotHeldForWhoWaitsNoMore) {
     Server const server = serve();
     std::optional<SealedBuffers> there = connect().sealed_buffers();

@@ -90,7 +90,7 @@ TEST_P(SharedObjectsTest, mailboxIsOneClientsAtATime) {
     server().share("gains", shared);
     auto end = shared.device_handle();
     Gains found{};
-    EXPECT_FALSE(end.refresh(found));  // nobody has ever set any
+    EXPECT_FALSE(end.refresh(found));  // none was ever set
     {
         // 1. C has the mailbox, and sets. 2. P's device finds the newest.
         Connection const owner = connect();
@@ -290,7 +290,7 @@ TEST_P(SharedObjectsTest, whatWasWholeInARingStandsWhenItsClientGoes) {
             while (ring.try_push({client})) ++pushed;
         }
         await_clients(0);
-        // So many, and nothing else.
+        // The ring holds that many messages, and no others.
         EXPECT_GE(pushed, 6U);
         for (unsigned i = 0; i < pushed; ++i) ASSERT_EQ(next_message(end), client);
         look_in_vain(end);
@@ -325,7 +325,7 @@ TEST_P(SharedObjectsTest, ringToTheHostHasNoRoomWithoutAClient) {
             EXPECT_EQ(ring.pop(patience).value, i);
         }
         CARILLON_EXPECT_ERROR(ring.pop(1ms), TimeoutError, "Ring::pop");
-        EXPECT_TRUE(end.try_push({1}));  // which nobody takes
+        EXPECT_TRUE(end.try_push({1}));  // it is never taken
     }
     await_clients(0);
     for (unsigned i = 0; i < 2 * tries_between_leases; ++i) (void)end.try_push({2});
@@ -541,7 +541,7 @@ TEST_P(SharedObjectsTest, memoryOfOneUserIsNeverLentToAnother) {
     EXPECT_NE(lend(1001), first);
     EXPECT_EQ(lend(1000), first);
     EXPECT_NE(lend(1002), nullptr);
-    EXPECT_NE(lend(1003), nullptr);  // for which memory that nobody uses is freed
+    EXPECT_NE(lend(1003), nullptr);  // frees memory that is not in use
     EXPECT_EQ(lend(1000), first);
 }
 

@@ -51,8 +51,8 @@ class StoppedStoreTest : public DeviceTest {
 };
 CARILLON_ON_EVERY_DEVICE(StoppedStoreTest);
 
-// 1. C holds as many as it may. 2. P stops, and C lets go of more than its socket can say. 3. P
-// goes on, and others come, though C asks for nothing.
+// 1. C holds as many as it may. 2. P stops, and C releases more buffers than its socket has room to
+// say. 3. P goes on, and others come, although C asks for nothing.
 TEST_P(StoppedStoreTest, hearsOfAllThatWasLetGoMeanwhile) {
     if (shows_memory_once()) GTEST_SKIP() << "so many memories of a driver's take long";
     constexpr unsigned holds = 700;
@@ -83,7 +83,7 @@ TEST_P(StoppedStoreTest, hearsOfAllThatWasLetGoMeanwhile) {
 }
 
 // 1. P stops, and C releases more buffers than its socket has room to say. 2. P goes on. C makes no
-//    call: with each buffer that it releases later it sends what found no room.
+// call: with each buffer that it releases later it sends what found no room.
 TEST_P(StoppedStoreTest, buffersThatGoLaterTakeAlongWhatFoundNoRoom) {
     if (shows_memory_once()) GTEST_SKIP() << "so many memories of a driver's take long";
     constexpr std::size_t last = 30;
@@ -130,8 +130,8 @@ TEST_P(StoppedStoreTest, memoryOfAnAnswerThatWasGivenUpIsShownAgain) {
 }
 
 // C keeps one memory that no buffer has. 1. A maker has a buffer in memory that C keeps. 2. P
-// stops: the maker seals it, and C, which lets go of another, forgets the memory. 3. P goes on: it
-// reads the first before the second.
+// stops: the maker seals it, and C, which releases another buffer, forgets the memory. 3. P goes
+// on: it reads the first before the second.
 TEST_P(StoppedStoreTest, memoryThatIsForgottenAsItsNextBufferComesIsShownAgain) {
     start();
     Store const maker = connect();
@@ -167,8 +167,8 @@ TEST_P(StoppedStoreTest, memoryThatIsForgottenAsItsNextBufferComesIsShownAgain) 
 }
 
 // 1. P stops, and a thread of C's asks for a buffer. 2. Another thread releases its buffers,
-//    without waiting for the first thread or for P. 3. P goes on: it answers, and hears of the
-//    release.
+// without waiting for the first thread or for P. 3. P goes on: it answers, and hears of the
+// release.
 TEST_P(StoppedStoreTest, buffersAreLetGoWhileAnotherThreadWaitsForAnAnswer) {
     start();
     Store const other = connect();

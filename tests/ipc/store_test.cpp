@@ -579,7 +579,7 @@ TEST_F(StoreTest, storesProcessThatIsKilled) {
 }
 
 // 1. The store's process stops. 2. C releases more buffers than its socket has room to say. 3. The
-//    store goes on, and hears of each.
+// store goes on, and hears of each.
 TEST_F(StoreTest, whatAStoreDoesNotReadForAWhileIsSaidLater) {
     SocketPath const path;
     Process owner({"store-own", path.get()});

@@ -204,7 +204,7 @@ TEST(ClientMessagesTest, otherVersionIsAnErrorOfItsOwnThatNamesBoth) {
     Bytes bytes = with(Detach{1}, 4, std::uint16_t{8});
     CARILLON_EXPECT_ERROR(decode(bytes, 0), VersionError, "version 8 of the messages, this one ha");
     CARILLON_EXPECT_ERROR(decode(bytes, 0), VersionError, "this one has 7");
-    bytes.resize(6);  // whatever comes behind it there
+    bytes.resize(6);  // for any text behind it
     CARILLON_EXPECT_ERROR(decode(bytes, 5), VersionError, "version 8");
 }
 

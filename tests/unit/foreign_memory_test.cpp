@@ -241,7 +241,7 @@ TEST_P(ForeignMemoryTest, childThatIsForkedHasNoneOfIt) {
     }
     EXPECT_EQ(in_child([&] {
                   CARILLON_EXPECT_ERROR(foreign->host_ptr(), ForkError, "forked from");
-                  foreign.reset();  // lets go of nothing
+                  foreign.reset();  // releases nothing
                   return testing::Test::HasFailure() ? 1 : 0;
               }),
               0);

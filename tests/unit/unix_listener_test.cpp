@@ -218,10 +218,10 @@ TEST_F(UnixListenerTest, pathOfAnotherListenerIsTaken) {
     UnixListener const first("serve", path(), 0600);
     CARILLON_EXPECT_ERROR(UnixListener("serve", path(), 0600), UsageError,
                           "quotes.sock is taken: another owner holds its lock");
-    ::unlink((path().string() + ".lock").c_str());  // as somebody may who tidies up
+    ::unlink((path().string() + ".lock").c_str());  // as a clean-up may do
     CARILLON_EXPECT_ERROR(UnixListener("serve", path(), 0600), UsageError,
                           "quotes.sock is taken: somebody listens there");
-    (void)first.accept();  // who asked
+    (void)first.accept();  // the client that asked
     EXPECT_TRUE(answers(first, path()));
 }
 

@@ -65,7 +65,7 @@ bool Ends::come_before(int done, std::chrono::milliseconds time, bool keys) {
 bool Ends::key_ends() {
     std::array<char, 64> keys{};
     ssize_t const got = ::read(STDIN_FILENO, keys.data(), keys.size());
-    if (got <= 0) return true;  // nobody types any more
+    if (got <= 0) return true;  // the terminal has gone
     return std::any_of(keys.begin(), keys.begin() + got,
                        [](char key) { return key == 'q' || key == 'Q' || key == control_c; });
 }

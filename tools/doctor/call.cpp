@@ -30,7 +30,7 @@ double call_often(Channel<std::uint64_t, std::uint64_t>& channel) {
 
 CallFacts try_call(Device const& device) try {
     KernelOptions options;
-    options.lifetime = 10s;  // whatever becomes of this process
+    options.lifetime = 10s;  // even if this process dies
     PersistentKernel<Doubled> kernel(device, Channels{.placement = Placement::off}, options);
     CallFacts facts;
     facts.p50_ns = call_often(kernel.channel());

@@ -48,7 +48,7 @@ struct DriverFacts {
     std::vector<GpuFacts> gpus;
 };
 
-// What NVML reports about a GPU; facts that it does not report are empty.
+// NVML's facts about a GPU; those that it does not report are empty.
 struct NvmlFacts {
     std::optional<bool> persistence;
     std::optional<bool> mig;
@@ -94,10 +94,10 @@ struct CallFacts {
 struct SlotFacts {
     std::string link_speed;  // "32.0 GT/s PCIe"
     std::string link_speed_max;
-    int link_width = 0;  // 0: not told
+    int link_width = 0;  // 0: unknown
     int link_width_max = 0;
-    int memory_node = -1;               // of the CPU's; -1: not told
-    std::vector<unsigned> local_cores;  // near it; none: not told
+    int memory_node = -1;               // one of the CPU's nodes; -1: unknown
+    std::vector<unsigned> local_cores;  // near it; none: unknown
     std::string iommu_type;             // of its group: "DMA", "DMA-FQ", "identity"
 };
 

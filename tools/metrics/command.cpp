@@ -48,7 +48,7 @@ class MetricsCommand final : public Command {
         fmt::print("metrics at {}\n", endpoint->address());
         flush_output_if_read();
         (void)ends.await();
-        Ends::leave_at_once(0);  // whatever is asked meanwhile
+        Ends::leave_at_once(0);  // without waiting for requests
     }
 
    private:

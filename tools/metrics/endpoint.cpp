@@ -261,7 +261,7 @@ class MetricsEndpoint::Server {
                     asks_ = false;
                     for (auto const& each : std::exchange(waiting_, {})) each->give(text);
                 });
-            } catch (std::exception const&) {  // out of memory: who asks next may have it
+            } catch (std::exception const&) {  // out of memory: a later request may succeed
                 asks_ = false;
             }
         });

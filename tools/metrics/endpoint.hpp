@@ -9,7 +9,7 @@
 namespace carillon::tool {
 
 // Serves the result of `text` at http://HOST:PORT/metrics until it is destroyed. One thread serves
-// all connections; another one calls `text`, once for all who wait for it meanwhile.
+// all connections; another one calls `text`, once for all requests that wait meanwhile.
 class MetricsEndpoint {
    public:
     // `where`: HOST:PORT, with [HOST] for IPv6; of a name its first address; without HOST: every

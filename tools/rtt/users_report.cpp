@@ -44,7 +44,7 @@ nlohmann::json to_json(UsersFigure const& figure) {
     if (!figure.why_not.empty()) json["why_not"] = figure.why_not;
     if (figure.latency.count != 0) {
         nlohmann::json latency = to_json(figure.latency);
-        latency.erase("quantiles_ns");  // of so many rows, for no plot
+        latency.erase("quantiles_ns");  // of so many rows; no plot uses them
         json.update(latency);
     }
     if (!figure.rounds.empty()) {

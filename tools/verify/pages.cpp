@@ -18,7 +18,7 @@ constexpr std::chrono::milliseconds patience_of_control{2};
 enum class Beginning : std::uint8_t {
     before,  // the consumer is there
     during,  // it chooses, or before or after that
-    after,   // it has told what it chose
+    after,   // it has reported its choice
 };
 
 // The host's end of one ring: round after round, a step at a time. Pages: ToldPages, or FirstPage.

@@ -23,8 +23,8 @@ struct MpmcTraffic {
     unsigned consumers = 2;
     std::uint64_t messages = 6;  // of each producer
     OutOfLine data = OutOfLine::none;
-    unsigned deaths = 0;    // at most so many producers die, the first ones
-    unsigned lanes = 0;     // so many, as the lanes of a warp, consume instead
+    unsigned deaths = 0;    // the number of producers that may die, the first ones
+    unsigned lanes = 0;     // the number of lanes of a warp that consume instead
     bool hands_on = false;  // consumers leave their stripes now and then, and one of several ends
 };
 
@@ -76,7 +76,7 @@ struct MpmcRun {
     };
     std::vector<Taken> taken;
     std::vector<bool> gone;             // of each producer: it has ended, well or not
-    std::vector<bool> dead;             // it may have died at a claim: somebody has to give it up
+    std::vector<bool> dead;             // it may have died at a claim, which must be given up
     std::vector<std::uint64_t> pushed;  // of each producer
     bool finished = false;
 

@@ -94,7 +94,7 @@ static_assert(GpuBulkStores<RelacyBulkGpu>);
 struct BulkTraffic {
     std::uint32_t capacity;
     std::uint32_t messages;
-    std::uint32_t row = 1;  // so many leave at once, or as many as have room
+    std::uint32_t row = 1;  // messages that leave at once, or as many as have room
     Quads quads = all_quads;
     OutOfLine data = OutOfLine::none;
     Sequence first = 1;

@@ -19,7 +19,7 @@ using namespace detail;
 
 struct CallShape {
     std::uint32_t slots;
-    std::uint32_t calls;  // of the first caller, who gives up; the second one has one and does not
+    std::uint32_t calls;  // of the first caller, which gives up; the second makes one and waits
     std::uint32_t looks;  // before the first gives up
     std::uint32_t bound;  // of what is waited for, or 0
     Sequence first = 1;

@@ -55,7 +55,7 @@ struct Traffic {
     std::uint32_t tries = 0;
     OutOfLine data = OutOfLine::none;
     Sequence first = 1;
-    std::uint32_t batch = 1;  // so many are pushed at once, or as many as fit
+    std::uint32_t batch = 1;  // messages that are pushed at once, or as many as fit
     // So many messages are looked at at once. `branches`: their data are read when a branch has
     // found the messages, which orders the reads for all of them as an acquire would; only one load
     // is an acquire.

@@ -108,7 +108,7 @@ Finding check_device_nodes(Facts const& facts) {
 Finding check_library(Facts const& facts) {
     DriverFacts const& driver = facts.driver;
     auto const& subject = library_subject;
-    constexpr int eager_loading = 12040;  // from here on it can be asked for, and told
+    constexpr int eager_loading = 12040;  // from this version on it can be requested and read
     if (!driver.library_error.empty()) {
         auto const wanted = driver.variables.find("NVIDIA_DRIVER_CAPABILITIES");
         std::string const given = wanted == driver.variables.end() ? "unset" : wanted->second;
