@@ -105,7 +105,7 @@ class ReaderCopy final : public CopyMeasure {
     CopyStage const& stage_;
 };
 
-// From page-locked memory, CUDA's or the program's own.
+// Copies from page-locked memory, CUDA's or the program's own.
 class WriterCopy final : public CopyMeasure {
    public:
     WriterCopy(CopyStage const& stage, std::string name, Memory const& from)

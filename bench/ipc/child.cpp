@@ -24,7 +24,7 @@ std::pair<FileDescriptor, FileDescriptor> socket_pair() {
     return {FileDescriptor(ends[0]), FileDescriptor(ends[1])};
 }
 
-// Its standard input is the socket. Throws SystemError.
+// Starts a process whose standard input is the socket. Throws SystemError.
 pid_t start(std::vector<std::string> arguments, int socket) {
     std::vector<char*> pointers;
     pointers.reserve(arguments.size() + 1);

@@ -30,19 +30,19 @@ class Child {
     ~Child();
 
     [[nodiscard]] Talk& talk() { return talk_; }
-    // Its next line. Throws TimeoutError, and Error for another one than `line`.
+    // Reads the next line. Throws TimeoutError, and Error if it is not `line`.
     void expect(std::string_view line, std::chrono::nanoseconds timeout = patience);
 
     // Throws Error unless it ends with status 0.
     void await_end();
-    // With SIGKILL; it has ended when this returns.
+    // Kills it by SIGKILL, and waits for its end.
     void kill();
 
    private:
     Child(std::vector<std::string> const& arguments,
           std::pair<FileDescriptor, FileDescriptor> sockets);
 
-    // Its status, as waitpid() says it. Throws TimeoutError.
+    // The status that waitpid() gives. Throws TimeoutError.
     [[nodiscard]] int status();
 
     pid_t pid_ = -1;

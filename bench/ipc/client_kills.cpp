@@ -173,7 +173,7 @@ class Fate {
     }
     [[nodiscard]] unsigned victim() const { return victim_; }
     [[nodiscard]] double share() const { return share_; }
-    // It is the newest client then.
+    // Whether the next kill hits the newest client.
     [[nodiscard]] bool next_is_newest() const { return next_is_newest_; }
 
    private:

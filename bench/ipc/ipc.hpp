@@ -100,7 +100,7 @@ struct IpcReport {
 [[nodiscard]] IpcReport run_ipc(Device const& device, IpcOptions const& options,
                                 Progress const& progress);
 
-// Its parts.
+// The parts of run_ipc().
 [[nodiscard]] std::vector<LatencySummary> time_ipc_calls(Device const& device,
                                                          IpcOptions const& options,
                                                          Progress const& progress);

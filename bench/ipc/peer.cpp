@@ -104,8 +104,8 @@ bool run_ledger_at_one(Peer const& peer, Talk& orders) {
     CheckedClient client(channel, peer.number, peer.blocks);
     try {
         (void)client.call();
-        // Nothing that was sent to the owner before is served by this one: of a block that it has
-        // to itself.
+        // This owner serves no request that was sent to an earlier one, as the count of the
+        // client's own block shows.
         if (peer.blocks == Blocks::one_each && client.count() != 1)
             throw Error("ipc", "a new owner has served requests before");
         orders.say("attached");

@@ -53,7 +53,7 @@ template <unsigned lines>
     return request;
 }
 
-// One multiplication a word: the handler shall cost less than the way to it.
+// One multiplication per word: the handler must cost less than the way to it.
 [[nodiscard]] CARILLON_HD constexpr std::uint64_t soak_mix(std::uint64_t hash, std::uint64_t word) {
     hash = (hash ^ word) * 0x9e3779b97f4a7c15U + 1;
     return hash ^ (hash >> 32U);

@@ -33,7 +33,7 @@ struct RateStage {
     }
 };
 
-// One thing that is measured, a figure a round.
+// One measure, with a figure per round.
 class RateMeasure {
    public:
     virtual ~RateMeasure() = default;
@@ -45,11 +45,11 @@ class RateMeasure {
 
 using RateMeasures = std::vector<std::unique_ptr<RateMeasure>>;
 
-// From the CPU to the device through MPMC rings.
+// Messages from the CPU to the device through MPMC rings.
 void add_line_measures(RateStage const& stage, RateMeasures& measures);
-// And in page-locked memory.
+// Messages from the CPU in page-locked memory.
 void add_pinned_measures(RateStage const& stage, RateMeasures& measures);
-// From the device to the CPU.
+// Messages from the device to the CPU.
 void add_reply_measures(RateStage const& stage, RateMeasures& measures);
 // Bare stores.
 void add_store_measures(RateStage const& stage, RateMeasures& measures);

@@ -38,11 +38,11 @@ struct SoakUsage {
     std::uint64_t threads = std::numeric_limits<std::uint64_t>::max());
 
 struct SoakMemory {
-    SoakUsage warm;  // when what is made once had been made
+    SoakUsage warm;  // after the allocations that are made once
     SoakUsage end;
 
-    // Nothing grew, but for a MiB of memory that the allocator may have kept; false where either
-    // was never read.
+    // Whether nothing grew, except a MiB of memory that the allocator may have kept. False if
+    // either figure was never read.
     [[nodiscard]] bool flat() const;
 };
 

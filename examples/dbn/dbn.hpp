@@ -26,7 +26,7 @@ class MboFile {
     // takes is bounded by the records in the file, whatever the file's header says.
     [[nodiscard]] static MboFile read(std::filesystem::path const& path);
 
-    // In the file's order; at least one.
+    // The records in the file's order; at least one.
     [[nodiscard]] std::span<MboRecord const> records() const { return records_; }
     [[nodiscard]] Skipped const& skipped() const { return skipped_; }
 

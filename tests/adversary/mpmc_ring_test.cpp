@@ -39,7 +39,8 @@ TEST_P(AdversaryMpmcRingTest, dataIsThereWhenTheMessageThatNamesItIs) {
     }));
 }
 
-// At any access: ahead of the claim, in it, half way through the lines, before the record is done.
+// A producer may die at any access: ahead of the claim, in it, half way through the lines, before
+// the record is done.
 TEST_P(AdversaryMpmcRingTest, producerThatDiesTakesNoMessageOfTheLivingWithIt) {
     EXPECT_TRUE(holds_for_all_seeds(GetParam(), [](Policies const& policies) {
         return mpmc_to_device(policies, {.deaths = 1});

@@ -30,7 +30,7 @@ struct CountsServed {
     }
 };
 
-// Its block is in idle() from the first look that finds nothing until it may go on.
+// A handler that stays in idle() after the first look that finds nothing, until it may go on.
 struct StaysIdle {
     static inline std::atomic<bool> stays = true;
 
@@ -147,7 +147,7 @@ TEST_F(DrainTest, ticketOfAConnectedClientHasItsReply) {
     expect_waits_for_connected<SharedPool>(device_, expect);
 }
 
-// Its time is for the answers, and there are none to wait for.
+// A drain's time is for the answers, and none is missing here.
 TEST_F(DrainTest, withoutTimeEndsAKernelThatHasNothingToAnswer) {
     for (IdlePolicy const idle : {IdlePolicy::spin(), IdlePolicy::park()}) {
         for (int i = 0; i < 3; ++i) {

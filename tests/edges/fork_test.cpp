@@ -224,7 +224,7 @@ TEST_P(ForkTest, registeredMemoryStaysTheParents) {
     EXPECT_EQ(owner.use_count(), 1);
 }
 
-// Not even an address that was kept leads the child there.
+// Even an address that the child kept does not lead it there.
 TEST_P(ForkTest, addressThatTheChildKeptIsNoWayIntoTheParentsMemory) {
     if (std::string(GetParam()) == "emulated:vulkan") {
         GTEST_SKIP() << "its memory is Mesa's, which may share pages with other things";

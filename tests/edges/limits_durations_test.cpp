@@ -181,7 +181,7 @@ TEST_P(LimitsOfDurationsTest, timeoutsOfAKernelsStartAndEnd) {
     });
 }
 
-// It would be left behind after a second.
+// With the default timeout the kernel would be left behind after a second.
 TEST_P(LimitsOfDurationsTest, kernelIsWaitedForAsLongAsItTakes) {
     Gate gate(device());
     auto const wait_for_busy = [&] {

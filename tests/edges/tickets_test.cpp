@@ -14,7 +14,7 @@ namespace {
 
 class TicketTest : public KernelTest {
    protected:
-    // That `ticket` is good for nothing at `taker`, a channel or a client.
+    // Expects that `taker`, a channel or a client, refuses `ticket` in every call.
     template <class Taker, class AnyTicket>
     static void expect_refused(Taker& taker, AnyTicket ticket, char const* why) {
         CARILLON_EXPECT_ERROR(taker.wait(ticket, patience), UsageError, why);

@@ -12,7 +12,8 @@ namespace {
 
 class TimeoutTest : public KernelTest {
    protected:
-    // That `call` throws a TimeoutError that says `text`, and whether its request was sent.
+    // Expects that `call` throws a TimeoutError with `text`, which also says whether its request
+    // was sent.
     template <class Call>
     static void expect_timeout(bool sent, std::string const& text, Call&& call) {
         try {
@@ -55,7 +56,7 @@ TEST_P(TimeoutTest, callsThatWereSentAreThoseThatAreServed) {
     gate.open(2);
 }
 
-// One client alone, so that nothing else has a say in how many it may have outstanding.
+// A single client, so that only the limit of its outstanding replies counts.
 TEST_P(TimeoutTest, clientSaysThatItsRepliesHaveNoRoom) {
     Gate gate(device());
     PersistentKernel<GatedHandler, Pool> kernel(device(), Pool{.clients = 1, .replies = 2},

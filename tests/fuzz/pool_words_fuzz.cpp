@@ -33,7 +33,7 @@ class SharedBlocks {
             if (input_.below(4) == 0) send_and_expect();
             look(static_cast<unsigned>(input_.below(pool_blocks)));
         }
-        // It is left as any.
+        // Its lease ends as any lease.
         writers_[0].end();
         news_.tell();
         for (unsigned i = 0; i < 2 * looks_; ++i) look(i % pool_blocks);

@@ -64,7 +64,7 @@ inline void say_welcome(detail::UnixSocket const& client) {
     tell(client, next_of(client).id, detail::Welcome{1, 1, "kernel"});
 }
 
-// Says welcome, and leaves each question to `answer`, until the client goes.
+// Welcomes the client, and leaves each question to `answer`, until the client goes.
 inline FalseOwner::Serve answering(
     std::function<void(detail::UnixSocket const&, detail::Decoded const&)> answer) {
     return [answer = std::move(answer)](detail::UnixSocket const& client) {

@@ -237,7 +237,7 @@ TEST_F(FalseKernelOwnerTest, noticesOfWhatWasNotAskedForFillNoMemory) {
     EXPECT_LT(resident_bytes(), before + notices * 200U);
 }
 
-// Says welcome, lends that, and hears why it is not mapped.
+// Welcomes the client, lends it that memory, and hears why it is not mapped.
 FalseOwner::Serve lends(detail::Attached const& attached, std::vector<int> descriptors) {
     return [attached, descriptors = std::move(descriptors)](detail::UnixSocket const& client) {
         say_welcome(client);
@@ -250,7 +250,7 @@ FalseOwner::Serve lends(detail::Attached const& attached, std::vector<int> descr
     };
 }
 
-// With descriptors of nothing: they are not looked at.
+// The descriptors lead nowhere: they are not looked at.
 TEST_F(FalseKernelOwnerTest, slotsOfAnotherSizeAreNotMapped) {
     detail::Attached attached = ChannelAsker::lent();
     attached.shape = {8, 2, 1};

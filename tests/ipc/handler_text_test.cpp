@@ -74,7 +74,7 @@ std::string sum_text(unsigned bytes, unsigned threads) {
            "};\n";
 }
 
-// With NVRTC, in a cache of its own.
+// Compiles with NVRTC, in a cache of its own.
 class HandlerTextTest : public testing::Test {
    protected:
     void SetUp() override {

@@ -37,7 +37,7 @@ struct SumHandler {
     }
 };
 
-// By the threads of a warp together.
+// A handler that the threads of a warp run together.
 struct WarpHandler {
     static constexpr unsigned threads = 32;
     std::uint64_t served = 0;

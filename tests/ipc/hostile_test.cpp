@@ -73,7 +73,7 @@ class HostileTo : public testing::Test {
         EXPECT_EQ(second.call({9}, patience).twice, 18U);
     }
 
-    // In every word of a client's memory, while another calls.
+    // Writes garbage into every word of a client's memory, while another client calls.
     void expect_garbage_harms_nobody(unsigned seed) {
         {
             auto const session = connect();
@@ -179,7 +179,7 @@ class NonsenseTest : public testing::Test {
         CARILLON_EXPECT_ERROR((void)channel.try_submit({3}), StoppedError, "ended the lease");
         Channel<Ask, Told> next(attach(*connect("the next")));
         EXPECT_EQ(next.call({4}, patience).twice, 8U);
-        // Its connection stands.
+        // C's connection stands.
         EXPECT_EQ(session->status().objects.size(), 1U);
         EXPECT_EQ(other.call({5}, patience).twice, 10U);
         std::lock_guard const lock(mutex_);
@@ -235,7 +235,7 @@ TEST_F(NonsenseTest, moreUnderWayThanThereAreSlots) {
                  "it has more requests under way than there are slots");
 }
 
-// With the ring full, empty, and full of replies that were given up.
+// C counts rightly with the ring full, empty, and full of replies that were given up.
 TEST_F(NonsenseTest, whoKeepsToItIsNeverEnded) {
     auto const session = connect("honest");
     Channel<Ask, Told> channel(attach(*session));

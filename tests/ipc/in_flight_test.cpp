@@ -52,7 +52,7 @@ class InFlightTest : public testing::Test {
     OpenSocketPath path_;
 };
 
-// Says something until the owner reads no more of it, or so often.
+// Sends messages until the owner reads no more of them, at most so many. Returns how many.
 template <class Say>
 unsigned say_often(unsigned most, Say const& say_one) {
     for (unsigned i = 0; i < most; ++i) {
@@ -186,7 +186,7 @@ TEST_F(InFlightTest, consumersThatAreBusyForAWhileGetEveryBufferAndHoldNobodyUp)
     }
 }
 
-// It looks for its answers later, and all are there.
+// The client looks for its answers later, and all are there.
 TEST_F(InFlightTest, clientThatReadsAfterAPauseKeepsItsConnection) {
     Process owner = start({"own", path(), "1"});
     auto const client = stranger();

@@ -61,7 +61,7 @@ TEST_P(KindsTest, handlerOfAWholeWarp) {
     }
 }
 
-// One that waits for a request leaves its block at once, though its replies have no room.
+// A block that waits for a request leaves at once, although its replies have no room.
 TEST_P(KindsTest, longMessagesThatNobodyTakesKeepNoBlock) {
     auto const owned = kernel<SumHandler>();
     Server const server = owned.serve(path());

@@ -28,7 +28,7 @@ class LeasesTest : public testing::Test {
         std::uint32_t user, ChannelSharing sharing = ChannelSharing::exported) {
         return leases_.begin(user, sharing);
     }
-    // Its block leaves at once.
+    // Ends the lease; its block leaves at once.
     void end(Lender::Lent const& lent) {
         leases_.end(lent.place);
         leave(lent.place);

@@ -175,7 +175,7 @@ TEST_F(ObjectsTest, kernelThatEndsIsTheEndOfItsChannelsOnly) {
     CARILLON_EXPECT_ERROR((connect().channel<Ask, Told>("quotes")), RefusedError, "stopping");
 }
 
-// Its channels are drained, the other's clients need not be asked.
+// A drain waits for the kernel's own channels, and asks no client of the other kernel.
 TEST_F(ObjectsTest, kernelThatDrainsWaitsForItsOwnClientsOnly) {
     auto quotes = kernel<CountingHandler>();
     auto const risk = kernel<SumHandler>();

@@ -241,7 +241,7 @@ int call_long(Arguments const& arguments) {
     return 0;
 }
 
-// So that a child has all that this process has, until its input ends.
+// Leaves a child that has all that this process has, until the child's input ends.
 void leave_child() {
     if (::fork() != 0) return;
     ::pollfd input{0, 0, 0};  // whose words are not for the child
@@ -395,7 +395,7 @@ int own_as(Arguments const& arguments) {
     return own({arguments.begin() + 1, arguments.end()});
 }
 
-// In a user namespace that has a name for no user.
+// Enters a user namespace in which no user has a name.
 bool become_nameless() {
     if (::unshare(CLONE_NEWUSER) == 0) return true;
     say("no namespace");

@@ -92,7 +92,7 @@ class Process {
                   static_cast<ssize_t>(with_end.size()));
     }
 
-    // It reads the end of its input.
+    // Lets the process read the end of its input.
     void close_input() { input_ = FileDescriptor(); }
 
     // Its exit status once it has ended by itself; none if it does not end.
@@ -103,7 +103,7 @@ class Process {
         if (!WIFEXITED(status)) return {};
         return WEXITSTATUS(status);
     }
-    // With SIGKILL; false if it had ended before.
+    // Kills it by SIGKILL; false if it had ended before.
     bool kill() {
         ::kill(pid_, SIGKILL);
         int status = 0;
@@ -111,7 +111,7 @@ class Process {
         pid_ = -1;
         return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
     }
-    // None of its threads runs on return, until it goes on. Whether that is so.
+    // Stops all its threads until go_on(). Returns whether they have stopped.
     [[nodiscard]] bool stop() const {
         ::kill(pid_, SIGSTOP);
         return eventually([&] {

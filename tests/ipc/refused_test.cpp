@@ -35,7 +35,7 @@ using namespace std::chrono_literals;
 class RefusedTest : public testing::Test {
    protected:
     [[nodiscard]] std::string path() const { return path_.get(); }
-    // With a kernel and a store.
+    // Serves a kernel and a store.
     [[nodiscard]] Server serve(ServeOptions const& options = {}) const {
         Server server = kernel_.serve(path(), options);
         server.add(store_);
@@ -103,7 +103,7 @@ TEST_F(RefusedTest, moreClientsThanBlocks) {
         auto const second = owner.channel<Ask, Told>();
         EXPECT_EQ(refusal(owner), RefusalReason::full);
     }
-    // Its block is another's.
+    // The second channel has given its block up, which serves the third one.
     auto third = owner.channel<Ask, Told>();
     EXPECT_EQ(third.call({1}, patience).twice, 2U);
 }

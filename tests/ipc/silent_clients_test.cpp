@@ -18,7 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// At each request until it may go on.
+// A handler that waits at each request until it may go on.
 struct WaitingHandler {
     std::atomic<bool>* begun;
     std::atomic<bool>* go;

@@ -43,7 +43,7 @@ class StrangersTest : public testing::Test {
     [[nodiscard]] detail::UnixSocket stranger() const { return stranger_at(path_.get()); }
     [[nodiscard]] auto& kernel() { return kernel_; }
     [[nodiscard]] auto& other() { return other_; }
-    // One that has introduced itself.
+    // A connection that has introduced itself.
     [[nodiscard]] detail::UnixSocket known() const {
         detail::UnixSocket known = stranger();
         EXPECT_TRUE(say(known, detail::Hello{"stranger"}));
@@ -216,7 +216,7 @@ TEST_F(StrangersTest, thoseThatConnectAgainAndAgainKeepNobodyWaiting) {
     }
 }
 
-// Its request takes as long as the test wants.
+// A handler whose request takes as long as the test wants.
 struct GatedHandler {
     std::atomic<bool>* begun;
     std::atomic<bool> const* go;

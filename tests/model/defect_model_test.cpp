@@ -38,7 +38,7 @@ struct GenerousCpu : Cpu {
     [[nodiscard]] Word load_word(Word const* from) const { return Cpu::load_word(from) + 1; }
 };
 
-// Says that one line more was taken.
+// A device that reports one line too many as taken.
 struct HastyGpu : Gpu {
     using Gpu::Gpu;
     using Gpu::store_relaxed;

@@ -31,7 +31,7 @@ TEST(SharedPoolModelTest, randomExecutionsOnTheEmulatedDevice) {
     expect_success<OnThreads>(random_executions(15'000));
 }
 
-// Who makes no claims needs no other order.
+// A block that makes no claims needs no other order.
 TEST(SharedPoolModelTest, randomExecutionsOfABlockThatIsAlone) {
     using Alone = SharedPoolModel<Hardware<all_quads>, ClaimingGpu, 1>;
     EXPECT_EQ(outcome<Alone>(random_executions(15'000)), "SUCCESS");

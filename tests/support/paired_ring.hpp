@@ -12,7 +12,7 @@
 namespace carillon::test {
 using namespace detail;
 
-// One at a time: its choices are those of ScriptedPages.
+// A test has one at a time: its choices are those of ScriptedPages.
 class PairedRing {
    public:
     PairedRing(std::uint32_t capacity, std::uint32_t page_shift, Sequence first = 1)

@@ -9,7 +9,7 @@
 
 namespace carillon::test {
 
-// In words where `bytes` is of 8; the first is the number.
+// A value of words if `bytes` is a multiple of 8; the first is the number.
 template <std::size_t bytes>
 struct SizedWords {
     std::uint64_t word[bytes / 8];
@@ -32,7 +32,7 @@ struct SizedWords {
     bool operator==(SizedWords const&) const = default;
 };
 
-// In bytes.
+// A value of bytes.
 template <std::size_t bytes>
 struct SizedBytes {
     unsigned char byte[bytes];

@@ -10,7 +10,7 @@
 namespace carillon::test {
 namespace {
 
-// With as many orders as it takes to see a difference by the result alone, if need be.
+// Runs the block in as many orders of its threads as show a difference by the result alone.
 template <class Handler>
 void run(Handler const& handler) {
     try {

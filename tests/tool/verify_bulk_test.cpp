@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// That `carillon verify` reports answers that are torn, where they leave as bulk copies.
+// `carillon verify` reports torn answers of a device that sends them as bulk copies.
 #include <gtest/gtest.h>
 
 #include "kernels/verify/bulk.hpp"
@@ -136,7 +136,7 @@ TEST(VerifyBulkRunTest, answersOfEveryFormAreWhole) {
     }
 }
 
-// It may fail or not: on one processor a quad is seldom seen between two stores.
+// The control may fail or not: on one processor a quad is seldom seen between two stores.
 TEST(VerifyBulkRunTest, theControlEnds) {
     VerifyStage const stage{Device::open("emulated"), 1};
     for (std::size_t i = 0; i < answer_names().size(); ++i) {

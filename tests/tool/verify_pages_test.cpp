@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// That `carillon verify` reports messages that are lost or come twice while a ring's pages are
-// chosen.
+// `carillon verify` reports messages that are lost or come twice while a ring's pages are chosen.
 #include <gtest/gtest.h>
 
 #include "kernels/verify/pages.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// That `carillon verify` reports data that are older than the line of a row that names them.
+// `carillon verify` reports data that are older than the line of a row that names them.
 #include <gtest/gtest.h>
 
 #include <functional>

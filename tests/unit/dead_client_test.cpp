@@ -168,7 +168,7 @@ TEST_F(DeadClientTest, whatIsLetGoAfterItsThreadDiedIsLetGoOnce) {
     EXPECT_EQ(free_slots(), replies);
 }
 
-// Others went on, and the ring has gone round since: the line that was whole is another's by now.
+// Others went on, and the ring has made a lap since: the line that was whole is another's by now.
 TEST_F(DeadClientTest, lineThatWasTakenAndWrittenOverWasWritten) {
     auto const view = pool_.ring()->memory.host_view();
     slot(3) = pack(Asked{}, tag_of(3 + view.capacity));

@@ -270,7 +270,7 @@ TEST(ForeignMemoryOfNobodyTest, memoryOfAGpuThatIsNotHereIsUnsupported) {
                           UnsupportedError, ": ");
 }
 
-// None when the other end is closed.
+// The descriptor that comes; none when the other end is closed.
 FileDescriptor receive_descriptor(UnixSocket const& socket) {
     detail::Received received;
     (void)eventually([&] {
@@ -320,7 +320,7 @@ int map_and_answer(Exported const& of, UnixSocket const& socket) {
 class ForeignMemoryProcessTest : public testing::TestWithParam<Exported> {};
 INSTANTIATE_TEST_SUITE_P(Of, ForeignMemoryProcessTest, testing::ValuesIn(exported), exported_name);
 
-// In a process of its own, since no driver may be open in one that forks.
+// Runs in a process of its own, since no driver may be open in one that forks.
 TEST_P(ForeignMemoryProcessTest, anotherProcessMapsWhatItIsSent) {
     if (CARILLON_THREAD_SANITIZER != 0) {
         GTEST_SKIP() << "the thread sanitizer does not follow a fork beside threads";

@@ -60,7 +60,7 @@ struct OfPadded {
     double last;
 };
 
-// Its padding is all ones.
+// Fills a value whose padding is all ones.
 void fill(Padded& one) {
     std::memset(&one, 0xff, sizeof(one));
     one.tag = 1;
@@ -74,7 +74,7 @@ auto count_of_ones(T const& object) {
     return std::count(bytes, bytes + sizeof(T), 0xff);
 }
 
-// Others may read it, so it has no bytes of this process's stack.
+// Others may read the padding, so it must have no bytes of this process's stack.
 TEST(LineTest, paddingIsZeroInALineAndInLines) {
     Padded one;
     fill(one);
@@ -152,7 +152,7 @@ TEST(LineTest, bitFieldsStayAndPaddingBesideThemIsZero) {
     EXPECT_EQ(std::count(bytes + 12, bytes + sizeof(bytes), 0), 4);
 }
 
-// So that they are copied only where padding has to be cleared.
+// Only a message with padding is copied, to clear the padding.
 static_assert(!detail::clears_padding<std::array<double, 6>>);
 static_assert(!detail::clears_padding<std::array<bool, 6>>);
 static_assert(detail::clears_padding<OfPadded>);

@@ -289,7 +289,7 @@ TEST(MailboxPaceTest, readerThatIsAlwaysLappedGivesUpAndNoOtherDoes) {
             std::uint64_t number = 0;
             HurriedNear::State state{[&] { writer.set(Value::make(++number)); }, pace};
             MailboxReader<Value, HurriedNear> reader(memory.view, HurriedNear(&state));
-            // Its slot is written again while it is between its first line and its last.
+            // The slot is written again while the reader is between its first line and its last.
             bool const lapped = 3 * pace >= slots;
             std::uint64_t last = 0;
             for (int i = 0; i < 50; ++i) {

@@ -20,7 +20,7 @@ class SlowMemory {
           disturbed_(disturbed),
           words_(times_.size() * words_per_page, 7) {}
 
-    // It is Near and Clock of detail::nearest_page.
+    // This object is Near and Clock of detail::nearest_page.
     std::uint64_t compare_exchange(std::uint64_t* word, std::uint64_t expected,
                                    std::uint64_t desired) const {
         auto const page = static_cast<std::size_t>(word - words_.data()) / words_per_page;

@@ -220,7 +220,7 @@ TEST(MpmcRingObjectTest, nextProducerHasTheRoomOfOneThatDied) {
     EXPECT_FALSE(producer.has_place());  // NOLINT(bugprone-use-after-move): what is left of it
 }
 
-// Its thread lives on: the room must not wait for that thread's end.
+// The maker's thread lives on: the room must not wait for that thread's end.
 TEST(MpmcRingObjectTest, endThatAnotherThreadLetsGoOfLeavesItsRoom) {
     MpmcToDevice const ring(Device::open("emulated"), {.capacity = 4, .stripe = 2, .producers = 2});
     for (int i = 0; i < 10; ++i) {

@@ -50,7 +50,7 @@ std::vector<Whole> wholes(std::uint64_t first, std::uint64_t count) {
     return messages;
 }
 
-// In one row, or two where the ring begins anew.
+// Stages messages in one row, or in two where the ring begins anew.
 template <class End>
 void put_row(End& producer, std::uint64_t first, std::uint32_t count) {
     while (count != 0) {

@@ -10,7 +10,7 @@
 
 namespace carillon::tool {
 
-// One thing that is looked at.
+// One subject of the checks.
 struct Subject {
     char const* id;
     char const* why;

@@ -39,7 +39,7 @@ class LineRig {
         }
     }
 
-    // Once all `count` trips were made. Throws TimeoutError.
+    // Waits until all `count` trips were made. Throws TimeoutError.
     void await_end() const {
         if (!kernel_.wait(kernel_limit)) throw TimeoutError("measure", "the echo did not end");
     }

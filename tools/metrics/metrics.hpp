@@ -13,7 +13,7 @@ namespace carillon::tool {
 
 inline constexpr char const* metrics_type = "text/plain; version=0.0.4; charset=utf-8";
 
-// In the text exposition format, version 0.0.4. An owner that was not asked is `carillon_up 0`.
+// The text exposition format, version 0.0.4. An owner that was not asked is `carillon_up 0`.
 [[nodiscard]] std::string to_metrics(std::vector<OwnerReport> const& reports);
 
 // A label's value between its quotes: any bytes, as UTF-8, with all escaped that would end it.

@@ -10,7 +10,7 @@ namespace carillon::tool {
 
 // The "environment" object of a result: device, emulated, drivers, CPU, clock, date.
 [[nodiscard]] nlohmann::json environment(DeviceInfo const& info);
-// One line above every table; says so if the device is emulated, and why.
+// The line above every table; it says if the device is emulated, and why.
 [[nodiscard]] std::string headline(DeviceInfo const& info);
 
 // An array of to_json() of each result.

@@ -69,7 +69,7 @@ void require_whole(std::filesystem::path const& file, std::filesystem::path cons
 }  // namespace
 
 ServedKernelLibrary const& load_kernel(std::filesystem::path const& file) {
-    // With a slash in it: another is looked for where the system's libraries are.
+    // Adds a slash: a name without one is looked for among the system's libraries.
     std::error_code error;
     std::filesystem::path const absolute = std::filesystem::absolute(file, error);
     if (error) refuse(file, fmt::format("the current folder: {}", error.message()));

@@ -25,7 +25,7 @@ struct VerifyOptions {
 
 // The emulated device has room for as many blocks, and each thread has one at least.
 inline constexpr unsigned most_verify_threads = 32;
-// One processor less than there are, at least 1 and at most 8.
+// One processor less than there are, at least 1 and at most 8 threads.
 [[nodiscard]] unsigned default_verify_threads();
 
 struct Control {

@@ -138,7 +138,7 @@ Findings run_pairs(VerifyStage const& stage, bool release, std::chrono::nanoseco
     Memory const memory = stage.device.allocate(std::size_t{2} * watched * sizeof(detail::Line));
     auto* const first = static_cast<detail::Line*>(memory.host_ptr());
     auto const* const on_device = static_cast<detail::Line const*>(memory.device_ptr());
-    // In one step: the fence between two steps would order the lines as well.
+    // Stores in one step: the fence between two steps would order the lines as well.
     detail::HostMapped const far =
         stage.device.access(memory, {stage.device.stores().kind, detail::PublishMode::one_step});
     LitmusKernel kernel(stage, stage.watchers(), time);

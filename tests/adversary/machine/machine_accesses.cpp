@@ -142,7 +142,7 @@ Cell Machine::cell_at(void const* address) const {
     return static_cast<Cell>(offset / sizeof(std::uint64_t));
 }
 
-// In any order. Half a quad goes as a word.
+// Posts the pieces in any order. Half a quad goes as a word.
 void Machine::post_pieces(PartialLine const& part, Pieces pieces) {
     note(Event::Kind::evict, Side::host, part.line * cells_per_line);
     std::uint32_t const size = pieces == Pieces::quads ? 2 : 1;

@@ -39,7 +39,7 @@ class Trace {
     void add(std::uint32_t step, Event::Kind kind, Side side, Cell cell,
              std::span<std::uint64_t const> words);
 
-    // One event a line, the oldest first.
+    // One line per event, the oldest first.
     [[nodiscard]] std::string text() const;
 
    private:

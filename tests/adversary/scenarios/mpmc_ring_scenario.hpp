@@ -144,7 +144,7 @@ class MpmcScenario {
         words_.write(first_word(producer, index) + OutOfLineWords::count / 2, index + 1);
     }
 
-    // Until all that living producers have pushed was taken.
+    // Whether every message of a living producer was taken.
     [[nodiscard]] bool all_taken() const {
         std::uint64_t count = 0;
         for (auto const& each : run_.taken) count += each.producer < traffic_.deaths ? 0 : 1;

@@ -48,7 +48,7 @@ class PoolScenario {
     static constexpr unsigned servers = 2;
     static constexpr std::uint64_t questions = 6;  // of each client
 
-    // A slot, and what is awaited there.
+    // A slot, and the reply that is awaited there.
     struct Slot {
         SlotClaim claim;
         std::uint64_t index = 0;

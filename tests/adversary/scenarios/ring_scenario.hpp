@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One producer and one consumer with everything that a ring promises checked.
+// One producer and one consumer. Checks all promises of a ring.
 #pragma once
 
 #include <algorithm>
@@ -23,8 +23,8 @@ struct RingShape {
     }
 };
 
-// In pairs of pages: of one, two or four slots; the page word is in the line after the credit.
-// Sixteen lines at most, so that there is room for words.
+// A ring in pairs of pages has pages of one, two or four slots; the page word is in the line after
+// the credit. A ring has at most sixteen lines, so that there is room for words.
 inline RingView draw_ring(Random& random, Line* slots, Line* credit, bool in_pairs = false,
                           std::uint32_t slot_lines = 1) {
     RingShape const shape = RingShape::draw(random);

@@ -106,7 +106,7 @@ class WatchScenario {
     }
 
     [[nodiscard]] ChannelView const& view(std::uint32_t channel) const { return views_[channel]; }
-    // Behind the channels.
+    // The doorbells lie behind the channels.
     [[nodiscard]] std::uint64_t* doorbells() const {
         return reinterpret_cast<std::uint64_t*>(machine_.device_lines() + lines_per_memory - 1);
     }

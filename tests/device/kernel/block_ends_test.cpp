@@ -30,7 +30,7 @@ struct TellingDesk : TellingHandler {
     using Commands = carillon::Commands<EndAsk>;
 };
 
-// Has an end of any kind, behind something that leaves padding.
+// A handler with an end of any kind, behind a member that leaves padding.
 template <class End>
 struct HandlerWithEnd {
     bool flag;

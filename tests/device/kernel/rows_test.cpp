@@ -21,7 +21,7 @@ std::vector<GatedRequest> row(std::uint64_t first, std::size_t count, std::uint6
 
 class RowTest : public GatedKernelTest {
    protected:
-    // That the first ones of the replies are those to the requests from `first` on.
+    // Expects that the first replies are those to the requests from `first` on.
     static void expect_replies(Replies const& replies, std::uint64_t first, std::size_t count) {
         for (std::size_t i = 0; i < count; ++i) {
             EXPECT_EQ(replies.at(i).value, 3 * (first + i) + 1) << i;

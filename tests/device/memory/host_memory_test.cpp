@@ -57,7 +57,7 @@ TEST_P(HostMemoryTest, infoSaysWhatItIsAndWhy) {
     EXPECT_EQ(Device::open("cuda:0").info().why_host_memory, "");
 }
 
-// In a process of its own, where no Vulkan driver has been loaded yet.
+// Runs in a process of its own, where no Vulkan driver has been loaded yet.
 [[noreturn]] void open_without_vulkan() {
     WithoutVulkanDrivers const hidden;
     Device const found = Device::open("cuda:0");

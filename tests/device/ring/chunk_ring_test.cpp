@@ -149,7 +149,7 @@ class ChunkRingDeviceTest : public KernelTest {
         for (std::uint64_t n = 0; n < count; ++n) {
             Chunk<ChunkMeta> chunk = ring.claim(patience);
             std::size_t const size = n * 131 % (ring.chunk_bytes() + 1);
-            // In pieces that do not fall on lines.
+            // The pieces do not end at lines.
             std::vector<std::byte> const bytes = bytes_of(n, size);
             std::size_t const half = size / 2;
             chunk.fill(0, std::span(bytes).first(half));

@@ -192,7 +192,7 @@ class MailboxDeviceTest : public KernelTest {
     template <class T>
     static T in_value(Mailbox<T, Direction::to_device> const&);
 
-    // And back: what the first reader has seen.
+    // Sends gains, and reads back the values that the first reader has seen.
     void expect_gains(std::uint64_t rounds, unsigned blocks, MailboxOptions const& options) {
         GainsIn in(device(), Gains::make(0), options);
         GainsOut out(device(), Gains::make(0), options);

@@ -65,7 +65,7 @@ struct CountWrongByCommand : CountWrong {
     using Commands = carillon::Commands<Block>;
 };
 
-// Has the host look at a block and send one back; returns how many words are wrong.
+// Asks the host to look at a block and to send one back; returns the number of wrong words.
 using BlockService = HostService<Block, Block>;
 struct BlockHandler {
     BlockService::Caller host;

@@ -284,7 +284,8 @@ void own_store() {
     if (failed) std::rethrow_exception(failed);
 }
 
-// One that waits for sealed buffers may lose its connection, and the store none of its own.
+// A client that waits for sealed buffers may lose its connection, but the store must lose none of
+// its own.
 void store_and_client() {
     OwnFolder const folder;
     auto const path = std::filesystem::path(folder.path()) / "store.sock";

@@ -47,7 +47,7 @@ std::string outcome(Search const& search, std::ostream& report) {
     return rl::test_result_str(params.test_result);
 }
 
-// With the number of executions, or the one that failed, on standard output.
+// Prints the number of executions, or the one that failed, on standard output.
 template <class Model>
 std::string outcome(Search const& search) {
     return outcome<Model>(search, std::cout);

@@ -21,7 +21,7 @@ struct Tries {
     }
 };
 
-// Until the flag is set.
+// Waits until the flag is set.
 template <class Near>
 void await(Word const* word, Near const& near) {
     FlagReader<bool, Near> flag(word, near);

@@ -55,7 +55,7 @@ class TunedCallMeasure final : public Measure {
 
 }  // namespace
 
-// It looks for good places first. In host memory there is no choice of pages.
+// The measure looks for good places first. In host memory there is no choice of pages.
 std::unique_ptr<Measure> make_call_tuned(RttStage const& stage) {
     if (stage.device.info().memory_source == MemorySource::host) return nullptr;
     return std::make_unique<TunedCallMeasure>(stage);

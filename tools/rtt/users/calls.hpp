@@ -13,7 +13,7 @@
 
 namespace carillon::tool {
 
-// One call. Throws TimeoutError; Error when another call's reply came.
+// Makes one call. Throws TimeoutError, and Error when another call's reply came.
 template <class Handler, class Client>
 void call_once(Client& client, std::uint32_t i) {
     if (!Handler::answers(client.call(Handler::request(i), round_trip_limit), i)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// By capacity: the cost of a large ring's pages.
+// The table by capacity: the cost of a large ring's pages.
 #include <carillon/carillon.hpp>
 #include <string>
 

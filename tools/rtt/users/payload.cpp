@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// By payload, with default options.
+// The table by payload, with default options.
 #include <carillon/carillon.hpp>
 #include <string>
 

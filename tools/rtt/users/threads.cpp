@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// By threads: each with a channel and a block of its own, or all with one pool; and each with flags
-// and a block of its own.
+// The table by threads: each with a channel and a block of its own, or all with one pool; and each
+// with flags and a block of its own.
 #include <carillon/carillon.hpp>
 #include <optional>
 #include <string>
