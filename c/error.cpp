@@ -51,17 +51,12 @@ void put(char (&to)[size], std::string_view text) {
 void put(std::uint32_t& to, unsigned number) { to = number; }
 void put(std::int64_t& to, std::int64_t number) { to = number; }
 
-// What a driver or the system refused, and what has ended the kernel, keeps the name of its own
-// call behind the name of the caller's.
-std::string_view text_of(Error const& error) {
-    bool const elsewhere =
-        error.ended_kernel() || dynamic_cast<CodedError const*>(&error) != nullptr;
-    return elsewhere ? std::string_view(error.what()) : error.cause();
-}
-
 // Of the classes that the error is of, the last one of the table is the most derived one.
 carillon_status keep_from_table(std::string_view call, Error const& given) noexcept {
-    carillon_error_details& details = keep(CARILLON_OTHER, call, text_of(given));
+    // What has ended the kernel keeps its own name behind the call's.
+    bool const named = given.call() == call;
+    carillon_error_details& details =
+        keep(CARILLON_OTHER, call, named ? given.cause() : std::string_view(given.what()));
 #define CARILLON_MEMBER(type, member, text)                                     \
     [&](auto& to) {                                                             \
         if constexpr (requires { to.member; }) put(to.member, error->member()); \
@@ -83,7 +78,7 @@ carillon_status keep_from_table(std::string_view call, Error const& given) noexc
 
 carillon_status keep_error(std::string_view call) noexcept {
     try {
-        throw;
+        detail::throw_named(call);
     } catch (Error const& error) {
         return keep_from_table(call, error);
     } catch (std::bad_alloc const&) {
@@ -95,26 +90,26 @@ carillon_status keep_error(std::string_view call) noexcept {
     }
 }
 
-std::size_t bytes_of_all(std::string_view call, std::size_t bytes, std::size_t count) {
+std::size_t bytes_of_all(std::size_t bytes, std::size_t count) {
     if (bytes == 0 || count <= std::numeric_limits<std::size_t>::max() / bytes)
         return bytes * count;
-    throw UsageError(call, fmt::format("{} messages of {} bytes", count, bytes));
+    throw UsageError(fmt::format("{} messages of {} bytes", count, bytes));
 }
 
-void require_size(std::string_view call, std::size_t bytes, std::size_t wanted) {
+void require_size(std::size_t bytes, std::size_t wanted) {
     if (bytes == wanted) return;
     throw UsageError(
-        call, fmt::format("a message of {} bytes, the other side's is of {}", bytes, wanted));
+        fmt::format("a message of {} bytes, the other side's is of {}", bytes, wanted));
 }
 
-Direction direction_of(std::string_view call, carillon_direction direction) {
+Direction direction_of(carillon_direction direction) {
     switch (direction) {
         case CARILLON_TO_DEVICE:
             return Direction::to_device;
         case CARILLON_TO_HOST:
             return Direction::to_host;
     }
-    throw UsageError(call, fmt::format("there is no direction {}", static_cast<int>(direction)));
+    throw UsageError(fmt::format("there is no direction {}", static_cast<int>(direction)));
 }
 
 carillon_state state_of(KernelState state) {
@@ -146,9 +141,8 @@ int carillon_last_error_number() {
 }
 carillon_status carillon_last_error_details(carillon_error_details* details) {
     auto const last = carillon::c::last_error.details;  // which an error of this call replaces
-    return carillon::c::guarded("carillon_last_error_details", [&](std::string_view call) {
-        carillon::c::tell(call, last, details);
-    });
+    return carillon::c::guarded("carillon_last_error_details",
+                                [&] { carillon::c::tell(last, details); });
 }
 
 char const* carillon_status_name(carillon_status status) {

@@ -20,6 +20,7 @@
 #include "carillon/bytes.hpp"
 #include "carillon/bytes_kernel.hpp"
 #include "carillon/connection.hpp"
+#include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/either_way.hpp"
 #include "carillon/device.hpp"
 #include "carillon/error.hpp"
@@ -102,15 +103,15 @@ using AnyMailbox = detail::ObjectOfBytes<Mailbox>;
 // status.
 carillon_status keep_error(std::string_view call) noexcept;
 
-// The door of a call: `body` gets its name, and returns nothing or a status.
+// The door of a call: `body` returns nothing or a status.
 template <class Body>
 carillon_status guarded(std::string_view call, Body&& body) noexcept {
     try {
-        if constexpr (std::is_void_v<decltype(body(call))>) {
-            body(call);
+        if constexpr (std::is_void_v<decltype(body())>) {
+            body();
             return CARILLON_OK;
         } else {
-            return body(call);
+            return body();
         }
     } catch (...) {
         return keep_error(call);
@@ -123,23 +124,21 @@ carillon_status guarded(std::string_view call, Body&& body) noexcept {
 
 // What a pointer points at. Throws UsageError for none.
 template <class T>
-[[nodiscard]] T& checked(std::string_view call, T* pointer, std::string_view what) {
+[[nodiscard]] T& checked(T* pointer, std::string_view what) {
     if (pointer == nullptr) [[unlikely]]
-        throw UsageError(call, fmt::format("the {} is a null pointer", what));
+        throw UsageError(fmt::format("the {} is a null pointer", what));
     return *pointer;
 }
-[[nodiscard]] inline std::span<std::byte const> bytes_at(std::string_view call, void const* at,
-                                                         std::size_t size) {
-    if (size != 0) (void)checked(call, static_cast<std::byte const*>(at), "message");
+[[nodiscard]] inline std::span<std::byte const> bytes_at(void const* at, std::size_t size) {
+    if (size != 0) (void)checked(static_cast<std::byte const*>(at), "message");
     return {static_cast<std::byte const*>(at), size};
 }
-[[nodiscard]] inline std::span<std::byte> room_at(std::string_view call, void* at,
-                                                  std::size_t size) {
-    if (size != 0) (void)checked(call, static_cast<std::byte*>(at), "room for a message");
+[[nodiscard]] inline std::span<std::byte> room_at(void* at, std::size_t size) {
+    if (size != 0) (void)checked(static_cast<std::byte*>(at), "room for a message");
     return {static_cast<std::byte*>(at), size};
 }
 // Of several. Throws UsageError for more bytes than can be, and for another size of each.
-[[nodiscard]] std::size_t bytes_of_all(std::string_view call, std::size_t bytes, std::size_t count);
+[[nodiscard]] std::size_t bytes_of_all(std::size_t bytes, std::size_t count);
 
 // No struct of a newer carillon.h will be so large: a larger `size` is bytes of before.
 constexpr std::size_t largest_struct = 4096;
@@ -147,29 +146,29 @@ constexpr std::size_t largest_struct = 4096;
 // A struct of the caller's, who may know fewer members or more: what he does not know is 0. Throws
 // UsageError without a size, UnsupportedError for a member that is set and not known here.
 template <class Struct>
-[[nodiscard]] Struct known(std::string_view call, Struct const* given, std::string_view what) {
+[[nodiscard]] Struct known(Struct const* given, std::string_view what) {
     Struct all{};
     if (given == nullptr) return all;
     if (given->size < sizeof(given->size)) {
-        throw UsageError(call, fmt::format("the {} have no size: set it to sizeof", what));
+        throw UsageError(fmt::format("the {} have no size: set it to sizeof", what));
     }
     if (given->size > largest_struct) {
-        throw UsageError(call, fmt::format("the {} have a size of {} bytes: set it to sizeof", what,
-                                           given->size));
+        throw UsageError(
+            fmt::format("the {} have a size of {} bytes: set it to sizeof", what, given->size));
     }
     auto const* const bytes = reinterpret_cast<unsigned char const*>(given);
     if (given->size > sizeof(all) && std::any_of(bytes + sizeof(all), bytes + given->size,
                                                  [](auto byte) { return byte != 0; })) {
-        throw UnsupportedError(call, fmt::format("the {} are of a newer carillon.h", what));
+        throw UnsupportedError(fmt::format("the {} are of a newer carillon.h", what));
     }
     std::memcpy(&all, given, std::min(given->size, sizeof(all)));
     return all;
 }
 // The other way: as many members as the caller knows.
 template <class Struct>
-void tell(std::string_view call, Struct const& all, Struct* to) {
-    std::size_t const size = checked(call, to, "struct").size;
-    if (size < sizeof(size)) throw UsageError(call, "the struct has no size: set it to sizeof");
+void tell(Struct const& all, Struct* to) {
+    std::size_t const size = checked(to, "struct").size;
+    if (size < sizeof(size)) throw UsageError("the struct has no size: set it to sizeof");
     std::memcpy(to, &all, std::min(size, sizeof(all)));
     to->size = size;
 }
@@ -177,12 +176,11 @@ void tell(std::string_view call, Struct const& all, Struct* to) {
 // of which the first one's size is set, may be smaller or larger than this library's. Throws
 // UsageError for a size that none can have.
 template <class All, class Make, class Struct>
-[[nodiscard]] std::size_t tell_all(std::string_view call, All const& all, Make&& of, Struct* to,
-                                   std::size_t room) {
+[[nodiscard]] std::size_t tell_all(All const& all, Make&& of, Struct* to, std::size_t room) {
     std::size_t const stride = room == 0 ? 0 : to->size;
     if (stride % alignof(Struct) != 0 || stride > largest_struct) {
         throw UsageError(
-            call, fmt::format("the first struct has a size of {} bytes: set it to sizeof", stride));
+            fmt::format("the first struct has a size of {} bytes: set it to sizeof", stride));
     }
     auto* at = reinterpret_cast<std::byte*>(to);
     std::size_t count = 0;
@@ -190,7 +188,7 @@ template <class All, class Make, class Struct>
         if (count++ >= room) continue;
         auto* const next = reinterpret_cast<Struct*>(at);
         next->size = stride;
-        tell(call, of(each), next);
+        tell(of(each), next);
         at += stride;
     }
     return count;
@@ -234,8 +232,8 @@ template <class Given>
 [[nodiscard]] inline BytesType type_of(carillon_type const& type) {
     return {type.bytes, type.name != nullptr ? type.name : ""};
 }
-void require_size(std::string_view call, std::size_t bytes, std::size_t wanted);
-[[nodiscard]] Direction direction_of(std::string_view call, carillon_direction direction);
+void require_size(std::size_t bytes, std::size_t wanted);
+[[nodiscard]] Direction direction_of(carillon_direction direction);
 [[nodiscard]] inline carillon_direction told(Direction direction) {
     return direction == Direction::to_device ? CARILLON_TO_DEVICE : CARILLON_TO_HOST;
 }
@@ -252,8 +250,8 @@ void close(Handle** handle) noexcept {
 // What opens one: `make` gives it. The room for it holds NULL where that throws.
 template <class Handle, class Make>
 carillon_status open(std::string_view call, Handle** handle, Make&& make) noexcept {
-    return guarded(call, [&](std::string_view /*call*/) {
-        checked(call, handle, "room for the handle") = nullptr;
+    return guarded(call, [&] {
+        checked(handle, "room for the handle") = nullptr;
         if constexpr (std::is_same_v<decltype(make()), Handle>) {
             *handle = new Handle(make());
         } else {

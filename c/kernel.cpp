@@ -4,9 +4,6 @@
 namespace carillon::c {
 namespace {
 
-constexpr char const* connect_call = "carillon_connect";
-constexpr char const* start_call = "carillon_kernel_start";
-
 IdlePolicy idle_of(carillon_idle idle) {
     switch (idle) {
         case CARILLON_IDLE_PARK:
@@ -16,19 +13,18 @@ IdlePolicy idle_of(carillon_idle idle) {
         case CARILLON_IDLE_SPIN:
             return IdlePolicy::spin();
     }
-    throw UsageError(start_call,
-                     fmt::format("there is no way {} to be idle", static_cast<int>(idle)));
+    throw UsageError(fmt::format("there is no way {} to be idle", static_cast<int>(idle)));
 }
 
 Connection connect(char const* path, carillon_connect_options const* given) {
-    auto const options = connect_options(known(connect_call, given, "options"));
-    return Connection(&checked(connect_call, path, "path"), options);
+    auto const options = connect_options(known(given, "options"));
+    return Connection(&checked(path, "path"), options);
 }
 
 carillon_kernel start(carillon_device const* device, carillon_kernel_options const* given) {
-    Device const& of = checked(start_call, device, "device").device;
-    (void)checked(start_call, given, "struct of options");
-    auto const options = known(start_call, given, "options");
+    Device const& of = checked(device, "device").device;
+    (void)checked(given, "struct of options");
+    auto const options = known(given, "options");
     KernelOptions kernel{.blocks = options.blocks == 0 ? 1 : options.blocks,
                          .idle = idle_of(options.idle)};
     if (options.capacity != 0) kernel.capacity = options.capacity;
@@ -41,10 +37,9 @@ carillon_kernel start(carillon_device const* device, carillon_kernel_options con
 }
 
 Server serve(char const* path, carillon_kernel const* kernel, carillon_serve_options const* given) {
-    constexpr char const* call = "carillon_kernel_serve";
-    BytesKernel const& of = *checked(call, kernel, "kernel").kernel;
-    auto const options = serve_options(known(call, given, "options"));
-    return of.serve(&checked(call, path, "path"), options);
+    BytesKernel const& of = *checked(kernel, "kernel").kernel;
+    auto const options = serve_options(known(given, "options"));
+    return of.serve(&checked(path, "path"), options);
 }
 
 carillon_object object_of(ServedObject const& served) {
@@ -58,9 +53,7 @@ carillon_object object_of(ServedObject const& served) {
     return object;
 }
 
-BytesKernel& kernel_of(std::string_view call, carillon_kernel const* kernel) {
-    return *checked(call, kernel, "kernel").kernel;
-}
+BytesKernel& kernel_of(carillon_kernel const* kernel) { return *checked(kernel, "kernel").kernel; }
 
 }  // namespace
 }  // namespace carillon::c
@@ -71,61 +64,58 @@ extern "C" {
 
 carillon_status carillon_connect(char const* path, carillon_connect_options const* options,
                                  carillon_connection** connection) {
-    return c::open(c::connect_call, connection, [&] { return c::connect(path, options); });
+    return c::open("carillon_connect", connection, [&] { return c::connect(path, options); });
 }
 void carillon_connection_close(carillon_connection** connection) { c::close(connection); }
 carillon_status carillon_connection_objects(carillon_connection const* connection,
                                             carillon_object* objects, size_t room, size_t* count) {
-    return c::guarded("carillon_connection_objects", [&](std::string_view call) {
-        c::checked(call, count, "room for the count") = 0;
-        if (room != 0) (void)c::checked(call, objects, "room for the objects");
-        auto const status = c::checked(call, connection, "connection").connection.status();
-        *count = c::tell_all(call, status.objects, c::object_of, objects, room);
+    return c::guarded("carillon_connection_objects", [&] {
+        c::checked(count, "room for the count") = 0;
+        if (room != 0) (void)c::checked(objects, "room for the objects");
+        auto const status = c::checked(connection, "connection").connection.status();
+        *count = c::tell_all(status.objects, c::object_of, objects, room);
     });
 }
 carillon_status carillon_connection_owner(carillon_connection const* connection, int32_t* process) {
-    return c::guarded("carillon_connection_owner", [&](std::string_view call) {
-        c::checked(call, process, "room for the process") = 0;
-        auto const& of = c::checked(call, connection, "connection").connection;
+    return c::guarded("carillon_connection_owner", [&] {
+        c::checked(process, "room for the process") = 0;
+        auto const& of = c::checked(connection, "connection").connection;
         (void)of.status();
         *process = of.owner().process;
     });
 }
 carillon_status carillon_connection_owner_user(carillon_connection const* connection,
                                                uint32_t* user) {
-    return c::guarded("carillon_connection_owner_user", [&](std::string_view call) {
-        c::checked(call, user, "room for the user") = 0;
-        *user = c::checked(call, connection, "connection").connection.owner().user;
+    return c::guarded("carillon_connection_owner_user", [&] {
+        c::checked(user, "room for the user") = 0;
+        *user = c::checked(connection, "connection").connection.owner().user;
     });
 }
 
 carillon_status carillon_kernel_start(carillon_device const* device,
                                       carillon_kernel_options const* options,
                                       carillon_kernel** kernel) {
-    return c::open(c::start_call, kernel, [&] { return c::start(device, options); });
+    return c::open("carillon_kernel_start", kernel, [&] { return c::start(device, options); });
 }
 void carillon_kernel_close(carillon_kernel** kernel) {
     if (kernel == nullptr || *kernel == nullptr) return;
-    (void)c::guarded("carillon_kernel_close", [&](std::string_view /*call*/) {
-        (*kernel)->kernel->stop((*kernel)->stop_timeout);
-    });
+    (void)c::guarded("carillon_kernel_close",
+                     [&] { (*kernel)->kernel->stop((*kernel)->stop_timeout); });
     c::close(kernel);
 }
 carillon_status carillon_kernel_get_state(carillon_kernel const* kernel, carillon_state* state) {
-    return c::guarded("carillon_kernel_get_state", [&](std::string_view call) {
-        (void)c::checked(call, state, "room for the state");
-        *state = c::state_of(c::kernel_of(call, kernel).state());
+    return c::guarded("carillon_kernel_get_state", [&] {
+        (void)c::checked(state, "room for the state");
+        *state = c::state_of(c::kernel_of(kernel).state());
     });
 }
 carillon_status carillon_kernel_drain(carillon_kernel* kernel, int64_t timeout_ns) {
-    return c::guarded("carillon_kernel_drain", [&](std::string_view call) {
-        c::kernel_of(call, kernel).drain(std::chrono::nanoseconds(timeout_ns));
-    });
+    return c::guarded("carillon_kernel_drain",
+                      [&] { c::kernel_of(kernel).drain(std::chrono::nanoseconds(timeout_ns)); });
 }
 carillon_status carillon_kernel_stop(carillon_kernel* kernel, int64_t timeout_ns) {
-    return c::guarded("carillon_kernel_stop", [&](std::string_view call) {
-        c::kernel_of(call, kernel).stop(std::chrono::nanoseconds(timeout_ns));
-    });
+    return c::guarded("carillon_kernel_stop",
+                      [&] { c::kernel_of(kernel).stop(std::chrono::nanoseconds(timeout_ns)); });
 }
 
 carillon_status carillon_kernel_serve(carillon_kernel const* kernel, char const* path,

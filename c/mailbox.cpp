@@ -8,14 +8,13 @@ extern "C" {
 carillon_status carillon_mailbox_create(carillon_device const* device, void const* initial,
                                         size_t bytes, carillon_direction direction,
                                         uint32_t capacity, carillon_mailbox** mailbox) {
-    constexpr char const* call = "carillon_mailbox_create";
-    return c::open(call, mailbox, [&] {
+    return c::open("carillon_mailbox_create", mailbox, [&] {
         carillon::MailboxOptions options;
         if (capacity != 0) options.capacity = capacity;
-        auto const& of = c::checked(call, device, "device").device;
-        auto const first = c::bytes_at(call, initial, bytes);
+        auto const& of = c::checked(device, "device").device;
+        auto const first = c::bytes_at(initial, bytes);
         return std::make_shared<c::AnyMailbox>(
-            "mailbox", c::direction_of(call, direction),
+            "mailbox", c::direction_of(direction),
             [&](auto way) { return carillon::Mailbox<carillon::Bytes, way>(of, first, options); });
     });
 }
@@ -23,12 +22,11 @@ carillon_status carillon_connection_mailbox(carillon_connection const* connectio
                                             char const* object, carillon_type type,
                                             carillon_direction direction,
                                             carillon_mailbox** mailbox) {
-    constexpr char const* call = "carillon_connection_mailbox";
-    return c::open(call, mailbox, [&] {
-        auto const& of = c::checked(call, connection, "connection").connection;
-        char const* const name = &c::checked(call, object, "name");
+    return c::open("carillon_connection_mailbox", mailbox, [&] {
+        auto const& of = c::checked(connection, "connection").connection;
+        char const* const name = &c::checked(object, "name");
         return std::make_shared<c::AnyMailbox>(
-            "mailbox", c::direction_of(call, direction),
+            "mailbox", c::direction_of(direction),
             [&](auto way) { return of.mailbox<carillon::Bytes, way>(name, c::type_of(type)); });
     });
 }
@@ -36,51 +34,48 @@ void carillon_mailbox_close(carillon_mailbox** mailbox) { c::close(mailbox); }
 
 carillon_status carillon_mailbox_get_info(carillon_mailbox const* mailbox,
                                           carillon_mailbox_info* info) {
-    return c::guarded("carillon_mailbox_get_info", [&](std::string_view call) {
-        auto const& any = *c::checked(call, mailbox, "mailbox").mailbox;
+    return c::guarded("carillon_mailbox_get_info", [&] {
+        auto const& any = *c::checked(mailbox, "mailbox").mailbox;
         auto const size = any.visit([](auto const& of) { return of.value_bytes(); });
         c::tell(
-            call,
             carillon_mailbox_info{0, static_cast<std::uint32_t>(size), c::told(any.direction())},
             info);
     });
 }
 carillon_status carillon_mailbox_set(carillon_mailbox* mailbox, void const* value, size_t bytes,
                                      int out_of_line) {
-    return c::guarded("carillon_mailbox_set", [&](std::string_view call) {
-        c::checked(call, mailbox, "mailbox")
+    return c::guarded("carillon_mailbox_set", [&] {
+        c::checked(mailbox, "mailbox")
             .mailbox->to_device("reads")
-            .set(c::bytes_at(call, value, bytes), c::out_of_line(out_of_line));
+            .set(c::bytes_at(value, bytes), c::out_of_line(out_of_line));
     });
 }
 carillon_status carillon_mailbox_refresh(carillon_mailbox* mailbox, void* value, size_t bytes) {
-    return c::guarded("carillon_mailbox_refresh", [&](std::string_view call) {
-        return c::now(c::checked(call, mailbox, "mailbox")
+    return c::guarded("carillon_mailbox_refresh", [&] {
+        return c::now(c::checked(mailbox, "mailbox")
                           .mailbox->to_host("sets")
-                          .refresh(c::room_at(call, value, bytes)));
+                          .refresh(c::room_at(value, bytes)));
     });
 }
 
 carillon_status carillon_mailbox_emulated_end(carillon_mailbox* mailbox,
                                               carillon_mailbox_end** end) {
-    constexpr char const* call = "carillon_mailbox_emulated_end";
-    return c::open(call, end, [&] {
-        auto const& of = c::checked(call, mailbox, "mailbox").mailbox;
+    return c::open("carillon_mailbox_emulated_end", end, [&] {
+        auto const& of = c::checked(mailbox, "mailbox").mailbox;
         return carillon_mailbox_end{of, of->emulated_end()};
     });  // NOLINT: whoever closes the end frees it
 }
 void carillon_mailbox_end_close(carillon_mailbox_end** end) { c::close(end); }
 carillon_status carillon_mailbox_end_set(carillon_mailbox_end* end, void const* value,
                                          size_t bytes) {
-    return c::guarded("carillon_mailbox_end_set", [&](std::string_view call) {
-        c::checked(call, end, "end").end.to_host("reads").set(c::bytes_at(call, value, bytes));
+    return c::guarded("carillon_mailbox_end_set", [&] {
+        c::checked(end, "end").end.to_host("reads").set(c::bytes_at(value, bytes));
     });
 }
 carillon_status carillon_mailbox_end_refresh(carillon_mailbox_end* end, void* value, size_t bytes) {
-    return c::guarded("carillon_mailbox_end_refresh", [&](std::string_view call) {
-        return c::now(c::checked(call, end, "end")
-                          .end.to_device("sets")
-                          .refresh(c::room_at(call, value, bytes)));
+    return c::guarded("carillon_mailbox_end_refresh", [&] {
+        return c::now(
+            c::checked(end, "end").end.to_device("sets").refresh(c::room_at(value, bytes)));
     });
 }
 
