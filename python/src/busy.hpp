@@ -18,9 +18,9 @@ class InCall {
    public:
     explicit InCall(Busy& busy) : busy_(busy) {
         if (busy.busy) {
-            throw UsageError(no_call,
-                             "another thread is in a call of this object, or a signal has "
-                             "interrupted one");
+            throw UsageError(
+                "another thread is in a call of this object, or a signal has "
+                "interrupted one");
         }
         busy.busy = true;
     }

@@ -30,7 +30,7 @@ class HeldBytes {
         if (!is_described) get_undescribed(object, flags);
         if (!(is_described ? has_objects(view_.format) : has_objects(object))) return;
         PyBuffer_Release(&view_);
-        throw UsageError(no_call, "these are objects of Python's, and no bytes");
+        throw UsageError("these are objects of Python's, and no bytes");
     }
     HeldBytes(HeldBytes const&) = delete;
     HeldBytes& operator=(HeldBytes const&) = delete;

@@ -31,7 +31,7 @@ std::span<std::byte> bytes_of(nb::bytes const& bytes) {
 // From the end on where it is below 0, as Python's sequences have it.
 std::shared_ptr<OneTicket> ticket_at(TicketRow& row, nb::handle given) {
     if (PyIndex_Check(given.ptr()) == 0) {
-        Argument{no_call, "index"}.refuse_type(given, "a whole number");
+        Argument{"index"}.refuse_type(given, "a whole number");
     }
     Py_ssize_t index = PyNumber_AsSsize_t(given.ptr(), nullptr);  // the nearest that there is
     if (index == -1 && PyErr_Occurred() != nullptr) throw nb::python_error();
@@ -45,11 +45,10 @@ std::shared_ptr<OneTicket> ticket_at(TicketRow& row, nb::handle given) {
 void check_many(BytesClient const& client, std::size_t requests, std::size_t replies) {
     std::size_t const count = requests / client.request_bytes();
     if (count * client.request_bytes() != requests || count * client.reply_bytes() != replies) {
-        throw UsageError(no_call, std::to_string(requests) + " bytes of requests and room for " +
-                                      std::to_string(replies) +
-                                      " of replies are not as many messages of " +
-                                      std::to_string(client.request_bytes()) + " and " +
-                                      std::to_string(client.reply_bytes()) + " bytes");
+        throw UsageError(std::to_string(requests) + " bytes of requests and room for " +
+                         std::to_string(replies) + " of replies are not as many messages of " +
+                         std::to_string(client.request_bytes()) + " and " +
+                         std::to_string(client.reply_bytes()) + " bytes");
     }
 }
 
@@ -189,7 +188,7 @@ void ClientEnd::ask(BytesClient& client, std::span<std::byte const> request,
         wait_for(deadline.left(), timeout, [&](auto part) { client.wait(*ticket, reply, part); });
     } catch (TimeoutError const& error) {
         if (ticket) state_->drop(*ticket);
-        throw TimeoutError(no_call, error.cause(), ticket.has_value());
+        throw TimeoutError(error.cause(), ticket.has_value());
     } catch (nb::python_error const&) {  // Ctrl-C
         if (ticket) state_->drop(*ticket);
         throw;
@@ -219,7 +218,7 @@ void ClientEnd::exchange(BytesClient& client, HeldBytes const& requests, HeldByt
     wait_for(timeout, timeout, [&](auto part) {
         if (wait.until([&] { return row.advance(); }, part)) return;
         row.require_begun();
-        throw TimeoutError(no_call, std::to_string(row.left()) + " replies have not come", true);
+        throw TimeoutError(std::to_string(row.left()) + " replies have not come", true);
     });
 }
 
@@ -323,7 +322,7 @@ std::vector<std::int64_t> ClientEnd::time_rows(nb::handle requests, nb::handle r
         Row row(state_->client(), from.bytes(), to.writable(), outstanding);
         auto const begin = Clock::now();
         if (!wait.until([&] { return row.advance(); }, std::chrono::seconds(1))) {
-            throw TimeoutError(no_call, "replies have not come", true);
+            throw TimeoutError("replies have not come", true);
         }
         each = std::chrono::nanoseconds(Clock::now() - begin).count();
     }
@@ -374,13 +373,17 @@ void bind_client(nb::module_& module) {
     module.def(
         "_seconds",
         [](std::string const& call, nb::handle timeout) {
-            return seconds_of(timeout, [&] { return Argument{call, "timeout"}; });
+            return behind_door(CallName{call}, [&] {
+                return seconds_of(timeout, [] { return Argument{"timeout"}; });
+            });
         },
         nb::arg("call"), nb::arg("timeout").none(), "A timeout, for calls that Python has.");
     module.def(
         "_number",
         [](std::string const& call, std::string const& name, nb::handle given) {
-            return number_of<std::size_t>(given, [&] { return Argument{call, name.c_str()}; });
+            return behind_door(CallName{call}, [&] {
+                return number_of<std::size_t>(given, [&] { return Argument{name.c_str()}; });
+            });
         },
         nb::arg("call"), nb::arg("name"), nb::arg("given").none(), "The same of a number.");
     nb::class_<ClientEnd> client(module, "BytesClient", "A client whose messages are bytes.");

@@ -31,7 +31,7 @@ class ClientState {
 
     // Throws UsageError once the kernel whose client it is was closed.
     [[nodiscard]] BytesClient& client() const {
-        if (client_ == nullptr) throw UsageError(no_call, "the kernel was closed");
+        if (client_ == nullptr) throw UsageError("the kernel was closed");
         return *client_;
     }
     void close() { client_ = nullptr; }

@@ -29,7 +29,7 @@ class Closable {
     }
     // Throws UsageError once it was closed.
     [[nodiscard]] std::shared_ptr<T> get() const {
-        if (!object_) throw UsageError(no_call, std::string(what_) + " was closed");
+        if (!object_) throw UsageError(std::string(what_) + " was closed");
         return object_;
     }
 

@@ -164,14 +164,8 @@ PyObject* interned(nb::str const& name) {
     return text;
 }
 
-// Of the call that sends the messages.
-struct Sender {
-    char const* name;
-    [[nodiscard]] std::string call() const { return name; }
-};
-
 nb::bytes encoded(Codec const& codec, nb::handle value, char const* call) {
-    return behind_door(Sender{call}, [&] {
+    return behind_door(CallName{call}, [&] {
         Message message;
         codec.encode(value, message);
         return nb::bytes(message.bytes().data(), message.bytes().size());
@@ -180,7 +174,7 @@ nb::bytes encoded(Codec const& codec, nb::handle value, char const* call) {
 
 // The bytes of several messages, one behind the other.
 nb::bytes row_of(Codec const& codec, nb::handle values) {
-    Argument const messages{message_call, "messages"};
+    Argument const messages{"messages"};
     if (PyByteArray_Check(values.ptr()) || PyMemoryView_Check(values.ptr())) {
         messages.refuse_type(values, "a list");
     }
@@ -193,11 +187,12 @@ nb::bytes row_of(Codec const& codec, nb::handle values) {
     return nb::bytes(row.data(), row.size());
 }
 nb::bytes encoded_row(Codec const& codec, nb::handle values, char const* call) {
-    return behind_door(Sender{call}, [&] { return row_of(codec, values); });
+    return behind_door(CallName{call}, [&] { return row_of(codec, values); });
 }
 
 nb::object decoded(Codec const& codec, nb::handle data) {
-    return codec.decode(HeldBytes(data, HeldBytes::Use::read).bytes());
+    return behind_door(CallName{message_call},
+                       [&] { return codec.decode(HeldBytes(data, HeldBytes::Use::read).bytes()); });
 }
 
 int traverse_codec(PyObject* self, visitproc visit, void* arg) noexcept {
@@ -213,8 +208,7 @@ PyType_Slot collected_slots[] = {
 
 std::byte* Message::room(std::size_t size) {
     if (size > most) {
-        throw UsageError(message_call,
-                         std::to_string(size) + " bytes are more than any message has");
+        throw UsageError(std::to_string(size) + " bytes are more than any message has");
     }
     bytes_ = std::span<std::byte const>(room_.data(), size);
     return room_.data();
@@ -222,8 +216,8 @@ std::byte* Message::room(std::size_t size) {
 
 nb::object Codec::decode(std::span<std::byte const> data) const {
     if (data.size() == size_) return value_of(data);
-    throw UsageError(message_call, "it has " + std::to_string(data.size()) + " bytes, not " +
-                                       std::to_string(size_));
+    throw UsageError("it has " + std::to_string(data.size()) + " bytes, not " +
+                     std::to_string(size_));
 }
 
 void Codec::encode_in_python(nb::handle value, Message& into) const {

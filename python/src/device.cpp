@@ -21,8 +21,7 @@ DeviceMemory memory_of(std::string const& name) {
     if (name == "automatic") return DeviceMemory::automatic;
     if (name == "mapped") return DeviceMemory::mapped;
     if (name == "host") return DeviceMemory::host;
-    throw UsageError(no_call,
-                     "memory is \"automatic\", \"mapped\" or \"host\", not \"" + name + '"');
+    throw UsageError("memory is \"automatic\", \"mapped\" or \"host\", not \"" + name + '"');
 }
 
 void open(Device* self, std::string const& selector, std::string const& memory,
@@ -127,9 +126,7 @@ void bind_device(nb::module_& module) {
              "Page-locked host memory that the device addresses. Raises as allocate().")
         .def(
             "owns",
-            [](Device const& self, SharedMemory const& memory) {
-                return self.owns(memory.get("Device.owns"));
-            },
+            [](Device const& self, SharedMemory const& memory) { return self.owns(memory.get()); },
             nb::arg("memory"), "Whether the memory is of this device.")
         .def("__repr__", device_shown);
 }

@@ -13,7 +13,7 @@ namespace carillon::python {
 [[nodiscard]] inline Direction direction_of(std::string const& name) {
     if (name == "to_device") return Direction::to_device;
     if (name == "to_host") return Direction::to_host;
-    throw UsageError(no_call, "a direction is \"to_device\" or \"to_host\", not \"" + name + '"');
+    throw UsageError("a direction is \"to_device\" or \"to_host\", not \"" + name + '"');
 }
 
 }  // namespace carillon::python

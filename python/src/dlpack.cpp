@@ -78,7 +78,7 @@ Place asked(SharedMemory const& memory, nb::object const& dl_device) {
 nb::object capsule(SharedMemory const& memory, Elements const& elements,
                    nb::object const& max_version, nb::object const& dl_device,
                    nb::object const& copy) {
-    auto held = std::make_unique<std::shared_ptr<Memory>>(memory.share("Memory.__dlpack__"));
+    auto held = std::make_unique<std::shared_ptr<Memory>>(memory.share());
     Memory const& bytes = **held;
     Place const place = asked(memory, dl_device);
     bool const on_device = place.type == nb::device::cuda::value;
@@ -107,7 +107,7 @@ nb::object elements_capsule(SharedMemory const& memory, std::size_t offset,
 }  // namespace
 
 nb::tuple dlpack_device(SharedMemory const& memory) {
-    (void)memory.get("Memory.__dlpack_device__");
+    (void)memory.get();
     Place const place = place_of(memory);
     return nb::make_tuple(place.type, place.number);
 }
@@ -115,7 +115,7 @@ nb::tuple dlpack_device(SharedMemory const& memory) {
 nb::object dlpack(SharedMemory const& memory, nb::object const& /*stream*/,
                   nb::object const& max_version, nb::object const& dl_device,
                   nb::object const& copy) {
-    std::size_t const size = memory.get("Memory.__dlpack__").size();
+    std::size_t const size = memory.get().size();
     return capsule(memory, {0, {size}}, max_version, dl_device, copy);
 }
 

@@ -30,17 +30,23 @@ struct CallNames {
         return owner == nullptr ? method : std::string(owner) + method;
     }
     [[nodiscard]] auto at(std::size_t index) const {
-        return [this, index] { return Argument{call(), argument[index]}; };
+        return [this, index] { return Argument{argument[index]}; };
     }
     // Of what is no call of it at all.
     [[noreturn]] void refuse(nb::kwargs const& named) const {
         for (auto const& [name, value] : named) {
             std::string const given = nb::str(name).c_str();
             if (std::ranges::find(argument, given) != argument.end()) continue;
-            throw ArgumentTypeError(call(), "there is no argument \"" + given + '"');
+            throw ArgumentTypeError("there is no argument \"" + given + '"');
         }
-        throw ArgumentTypeError(call(), "it has fewer or more arguments than that");
+        throw ArgumentTypeError("it has fewer or more arguments than that");
     }
+};
+
+// A call that is known while it is made.
+struct CallName {
+    std::string name;
+    [[nodiscard]] std::string const& call() const { return name; }
 };
 
 // The types of a function's return value and parameters.
@@ -69,7 +75,7 @@ template <class Names, class Body>
 decltype(auto) behind_door(Names const& names, Body const& body) {
     try {
         return body();
-    } catch (Error const& error) {
+    } catch (Error& error) {
         set_python_error(error, names.call());
         throw nb::python_error();
     } catch (nb::python_error const& raised) {

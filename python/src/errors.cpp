@@ -112,9 +112,8 @@ void set_members(nb::object const& made, Error const& given) {
     }
 }
 
-// What `text` says and `given` has beside it.
-nb::object exception_for(Error const& given, std::string const& text) {
-    nb::object made = class_for(given)(shown(text));
+nb::object exception_for(Error const& given) {
+    nb::object made = class_for(given)(shown(std::string(given.what())));
     set_members(made, given);
     if (auto const* handlers = dynamic_cast<WithCause const*>(&given)) {
         PyException_SetCause(made.ptr(), nb::borrow(handlers->raised()).release().ptr());
@@ -131,11 +130,12 @@ void translate(std::exception_ptr const& error, void* /*payload*/) {
     try {
         std::rethrow_exception(error);
     } catch (Error const& given) {
-        set_error(exception_for(given, given.what()));
+        set_error(exception_for(given));
     }
 }
 
 constexpr char const* sample_call = "the call";
+constexpr char const* drivers_call = "driversCall";
 
 template <class E, class... Of>
 std::exception_ptr sample(Of const&... of) {
@@ -164,12 +164,12 @@ std::map<std::string, std::exception_ptr> samples() {
         {"CompileError", sample<CompileError>("handler(1): error")},
         {"FormatError", sample<FormatError>(cause)},
         {"ProtocolError", sample<ProtocolError>(cause)},
-        {"CodedError", sample<CodedError>(sample_call, 3, "A_NAME")},
-        {"SystemError", sample<SystemError>(sample_call, ENOENT)},
-        {"CudaError", sample<CudaError>(sample_call, 201, "CUDA_ERROR_INVALID_CONTEXT")},
+        {"CodedError", sample<CodedError>(drivers_call, 3, "A_NAME")},
+        {"SystemError", sample<SystemError>(drivers_call, ENOENT)},
+        {"CudaError", sample<CudaError>(drivers_call, 201, "CUDA_ERROR_INVALID_CONTEXT")},
         {"DeviceFaultError",
-         sample<DeviceFaultError>(sample_call, 700, "CUDA_ERROR_ILLEGAL_ADDRESS")},
-        {"VulkanError", sample<VulkanError>(sample_call, -4, "VK_ERROR_DEVICE_LOST")},
+         sample<DeviceFaultError>(drivers_call, 700, "CUDA_ERROR_ILLEGAL_ADDRESS")},
+        {"VulkanError", sample<VulkanError>(drivers_call, -4, "VK_ERROR_DEVICE_LOST")},
     };
 }
 void throw_sample(std::string const& name) { std::rethrow_exception(samples().at(name)); }
@@ -212,13 +212,9 @@ void name_call(nb::python_error const& raised, std::string const& call) {
     error.attr("call") = call;
 }
 
-void set_python_error(Error const& error, std::string const& call) {
-    bool const elsewhere =
-        error.ended_kernel() || dynamic_cast<CodedError const*>(&error) != nullptr;
-    nb::object const made =
-        exception_for(error, elsewhere ? error.what() : call + ": " + std::string(error.cause()));
-    if (!elsewhere) made.attr("call") = call;
-    set_error(made);
+void set_python_error(Error& error, std::string const& call) {
+    error.name_call(call);
+    set_error(exception_for(error));
 }
 
 void bind_errors(nb::module_& module) {

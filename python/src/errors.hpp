@@ -12,9 +12,8 @@
 
 namespace carillon::python {
 
-// The call of an error that is thrown behind a door (door.hpp), which gives the error its own.
-inline constexpr char const* no_call = "carillon";
-// The same of an error that is raised where a message is encoded, in Python or here.
+// The call of an error that is raised where a message is encoded, until the call that was to send
+// it names it.
 inline constexpr char const* message_call = "message";
 
 // An argument has a type that the call does not take. Python's TypeError, too.
@@ -63,7 +62,7 @@ class HandlerRaised : public Kind, public WithCause {
 void name_call(nb::python_error const& raised, std::string const& call);
 
 // Sets Python's error to the exception for `error`. It names `call` in place of the call of the C++
-// library, unless a driver or the system has refused something, or the kernel had ended before.
-void set_python_error(Error const& error, std::string const& call);
+// library, unless the kernel had ended before.
+void set_python_error(Error& error, std::string const& call);
 
 }  // namespace carillon::python

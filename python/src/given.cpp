@@ -24,10 +24,10 @@ bool cleared_refusal() {
 }
 
 void Argument::refuse_type(nb::handle given, std::string const& wanted) const {
-    throw ArgumentTypeError(call, std::string(name) + " is " + shown(given) + ": " + wanted);
+    throw ArgumentTypeError(std::string(name) + " is " + shown(given) + ": " + wanted);
 }
 void Argument::refuse_value(nb::handle given, std::string const& wanted) const {
-    throw UsageError(call, std::string(name) + " is " + shown(given) + ": " + wanted);
+    throw UsageError(std::string(name) + " is " + shown(given) + ": " + wanted);
 }
 
 std::string Argument::text(nb::handle given) const {

@@ -24,9 +24,8 @@
 
 namespace carillon::python {
 
-// A call, as its caller writes it, and one of its arguments.
+// One of a call's arguments.
 struct Argument {
-    std::string call;
     char const* name;
 
     // "timeout is None: seconds from 0 on, or math.inf".
@@ -44,7 +43,7 @@ struct Argument {
 // is cleared, and this is false. Raises anything else, as what Ctrl-C raises in code of the user's.
 bool cleared_refusal();
 
-// Those below throw ArgumentTypeError and UsageError in the name of `at()`, an Argument.
+// Those below throw ArgumentTypeError and UsageError for `at()`, an Argument.
 template <class At>
 [[nodiscard]] double seconds_of(nb::handle given, At const& at) {
     double const seconds = PyFloat_AsDouble(given.ptr());

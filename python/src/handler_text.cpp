@@ -53,7 +53,7 @@ CompiledHandler compile(nb::handle device, std::string const& text, std::uint32_
     };
     Device const* opened = nullptr;
     if (nb::try_cast(device, opened) && opened != nullptr) return compiled(*opened);
-    return compiled(number_of<int>(device, [] { return Argument{no_call, "device"}; }));
+    return compiled(number_of<int>(device, [] { return Argument{"device"}; }));
 }
 
 }  // namespace

@@ -316,7 +316,7 @@ void KernelEnd::close() {
 }
 
 BytesKernel& KernelEnd::kernel() {
-    if (!kernel_) throw UsageError(no_call, "the kernel was closed");
+    if (!kernel_) throw UsageError("the kernel was closed");
     return *kernel_;
 }
 

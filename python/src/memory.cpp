@@ -28,10 +28,10 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
     std::shared_ptr<Memory> memory;
     auto const bytes = [&] {
         auto& shared = *nb::inst_ptr<SharedMemory>(self);
-        memory = shared.share(call);
+        memory = shared.share();
         auto* const first = static_cast<std::byte*>(memory->host_ptr());
         // numpy.ndarray(buffer=...) lets go of its view at once and keeps the address.
-        (void)shared.lend(call);
+        (void)shared.lend();
         return std::pair(nb::handle(self), std::span(first, memory->size()));
     };
     if (!fill_view(self, view, flags, ViewAccess::writable, call, bytes)) return -1;
@@ -53,7 +53,7 @@ struct CountedView {
     std::shared_ptr<Memory> memory;
 };
 
-CountedView counted_view(SharedMemory const& self) { return {self.share("Memory.array")}; }
+CountedView counted_view(SharedMemory const& self) { return {self.share()}; }
 
 int get_counted_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
     auto const bytes = [&] {
@@ -81,12 +81,12 @@ nb::dict array_interface(void const* address, std::size_t size) {
 }
 
 nb::dict host_interface(SharedMemory& self) {
-    Memory const& memory = self.lend("Memory.__array_interface__");
+    Memory const& memory = self.lend();
     return array_interface(memory.host_ptr(), memory.size());
 }
 // stream None: what the CPU has written and flushed needs no stream to be waited for.
 nb::dict device_interface(SharedMemory& self) {
-    Memory const& memory = self.lend("Memory.__cuda_array_interface__");
+    Memory const& memory = self.lend();
     nb::dict said = array_interface(memory.device_ptr(), memory.size());
     said["stream"] = nb::none();
     return said;
@@ -101,27 +101,26 @@ nb::dict cuda_interface(SharedMemory& self) {
 }
 
 std::uintptr_t host_address(SharedMemory const& self) {
-    return reinterpret_cast<std::uintptr_t>(self.get("Memory.host_ptr").host_ptr());
+    return reinterpret_cast<std::uintptr_t>(self.get().host_ptr());
 }
 std::uintptr_t device_address(SharedMemory const& self) {
-    return reinterpret_cast<std::uintptr_t>(self.get("Memory.device_ptr").device_ptr());
+    return reinterpret_cast<std::uintptr_t>(self.get().device_ptr());
 }
 // The bytes of `size`, or those to the end. Throws UsageError for what is no size.
-std::size_t to_the_end(char const* call, Memory const& memory, std::size_t offset,
-                       nb::object const& size) {
+std::size_t to_the_end(Memory const& memory, std::size_t offset, nb::object const& size) {
     if (size.is_none()) return offset <= memory.size() ? memory.size() - offset : 0;
     std::size_t bytes = 0;
     if (nb::try_cast(size, bytes)) return bytes;
-    throw UsageError(
-        call, std::string("a size is a number from 0 on, or None, not ") + nb::repr(size).c_str());
+    throw UsageError(std::string("a size is a number from 0 on, or None, not ") +
+                     nb::repr(size).c_str());
 }
 void flush(SharedMemory const& self, std::size_t offset, nb::object const& size) {
-    Memory const& memory = self.get("Memory.flush");
-    memory.flush(offset, to_the_end("Memory.flush", memory, offset, size));
+    Memory const& memory = self.get();
+    memory.flush(offset, to_the_end(memory, offset, size));
 }
 void invalidate(SharedMemory const& self, std::size_t offset, nb::object const& size) {
-    Memory const& memory = self.get("Memory.invalidate");
-    memory.invalidate(offset, to_the_end("Memory.invalidate", memory, offset, size));
+    Memory const& memory = self.get();
+    memory.invalidate(offset, to_the_end(memory, offset, size));
 }
 
 // An array of NumPy's over the mapped memory.
@@ -133,18 +132,18 @@ nb::object array(SharedMemory const& self, nb::object const& dtype, nb::object c
 
 std::string memory_shown(SharedMemory const& self) {
     if (self.freed()) return "<carillon.Memory, freed>";
-    return "<carillon.Memory of " + std::to_string(self.get("Memory").size()) + " bytes on " +
+    return "<carillon.Memory of " + std::to_string(self.get().size()) + " bytes on " +
            self.device().info().selector + ">";
 }
 
 void to_device(SharedMemory const& to, nb::handle data, std::size_t offset) {
-    auto const memory = to.share("copy_to_device");  // a view for as long as the copy takes
+    auto const memory = to.share();  // a view for as long as the copy takes
     HeldBytes const from(data, HeldBytes::Use::read);
     OthersRun const others_run;
     copy_to_device(*memory, offset, from.bytes());
 }
 void from_device(nb::handle out, SharedMemory const& from, std::size_t offset) {
-    auto const memory = from.share("copy_from_device");
+    auto const memory = from.share();
     HeldBytes const to(out, HeldBytes::Use::write);
     OthersRun const others_run;
     copy_from_device(to.writable(), *memory, offset);
@@ -183,16 +182,13 @@ void bind_copies(nb::module_& module) {
 void bind_properties(nb::class_<SharedMemory>& memory) {
     Doors(memory, "Memory.")
         .def_prop_ro(
-            "size", [](SharedMemory const& self) { return self.get("Memory.size").size(); },
-            "Bytes.")
-        .def("__len__", [](SharedMemory const& self) { return self.get("Memory.__len__").size(); })
+            "size", [](SharedMemory const& self) { return self.get().size(); }, "Bytes.")
+        .def("__len__", [](SharedMemory const& self) { return self.get().size(); })
         .def_prop_ro(
-            "coherent",
-            [](SharedMemory const& self) { return self.get("Memory.coherent").coherent(); },
+            "coherent", [](SharedMemory const& self) { return self.get().coherent(); },
             "Whether flush() and invalidate() need no driver call.")
         .def_prop_ro(
-            "atom_size",
-            [](SharedMemory const& self) { return self.get("Memory.atom_size").atom_size(); },
+            "atom_size", [](SharedMemory const& self) { return self.get().atom_size(); },
             "Bytes; ranges of flush() and invalidate() are widened to it.")
         .def_prop_ro("host_ptr", host_address, "Where the CPU finds it.")
         .def_prop_ro("device_ptr", device_address, "Where the device finds it.")
@@ -223,13 +219,13 @@ void bind_interfaces(nb::class_<SharedMemory>& memory) {
 SharedMemory::SharedMemory(Device device, Memory memory)
     : device_(std::move(device)), memory_(new Memory(std::move(memory)), let_go) {}
 
-std::shared_ptr<Memory> const& SharedMemory::share(char const* call) const {
-    if (freed_) throw UsageError(call, "the memory was freed");
+std::shared_ptr<Memory> const& SharedMemory::share() const {
+    if (freed_) throw UsageError("the memory was freed");
     return memory_;
 }
 
-Memory const& SharedMemory::lend(char const* call) {
-    Memory const& memory = get(call);
+Memory const& SharedMemory::lend() {
+    Memory const& memory = get();
     lent_ = true;
     return memory;
 }
@@ -237,8 +233,8 @@ Memory const& SharedMemory::lend(char const* call) {
 void SharedMemory::free() {
     if (freed_) return;
     if (views() > 0) {
-        throw UsageError("Memory.free", "it has " + std::to_string(views()) +
-                                            (views() == 1 ? " view" : " views") + " still");
+        throw UsageError("it has " + std::to_string(views()) + (views() == 1 ? " view" : " views") +
+                         " still");
     }
     freed_ = true;
     if (!lent_) memory_.reset();
@@ -278,8 +274,9 @@ void bind_memory(nb::module_& module) {
     nb::class_<CountedView> view(module, "_MemoryView", nb::type_slots(counted_slots));
     Doors(view, "DeviceArray.").def_static("DeviceArray", "_of", counted_view, nb::arg("memory"));
     bind_copies(module);
-    module.def("_device_interface", device_interface, nb::arg("memory"),
-               nb::sig("def _device_interface(memory: Memory) -> dict[str, object]"));
+    def_function_as(module, "Memory.__cuda_array_interface__", "_device_interface",
+                    device_interface, nb::arg("memory"),
+                    nb::sig("def _device_interface(memory: Memory) -> dict[str, object]"));
 }
 
 }  // namespace carillon::python

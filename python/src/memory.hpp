@@ -16,12 +16,12 @@ class SharedMemory {
     SharedMemory(Device device, Memory memory);
 
     // Throws UsageError, in the name of `call`, once it was freed.
-    [[nodiscard]] Memory const& get(char const* call) const { return *share(call); }
+    [[nodiscard]] Memory const& get() const { return *share(); }
     // For a view: the memory stays while the view has this.
-    [[nodiscard]] std::shared_ptr<Memory> const& share(char const* call) const;
+    [[nodiscard]] std::shared_ptr<Memory> const& share() const;
     // The same for who takes the address and keeps this object, but cannot be counted: the memory
     // stays as long as this object then, freed or not.
-    [[nodiscard]] Memory const& lend(char const* call);
+    [[nodiscard]] Memory const& lend();
 
     [[nodiscard]] Device const& device() const { return device_; }
     [[nodiscard]] bool freed() const { return freed_; }

@@ -93,13 +93,12 @@ struct RawChunk {
     unsigned views = 0;
 
     [[nodiscard]] Chunk<Bytes>& get() {
-        if (!chunk) throw UsageError(no_call, "the chunk was committed already, or given up");
+        if (!chunk) throw UsageError("the chunk was committed already, or given up");
         return *chunk;
     }
     [[nodiscard]] Chunk<Bytes>& without_views() {
         Chunk<Bytes>& open = get();
-        if (views != 0)
-            throw UsageError(no_call, "it has views still, by which it could be written");
+        if (views != 0) throw UsageError("it has views still, by which it could be written");
         return open;
     }
 };

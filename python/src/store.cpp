@@ -38,7 +38,7 @@ struct WrittenBuffer {
     char const* why_none = "the buffer was sealed";
 
     [[nodiscard]] MutableBuffer& get() {
-        if (!buffer) throw UsageError(no_call, why_none);
+        if (!buffer) throw UsageError(why_none);
         return **buffer;
     }
 };
@@ -83,7 +83,7 @@ PyType_Slot sealed_slots[] = {
 SealedBufferEnd seal(WrittenBuffer& self) {
     MutableBuffer& buffer = self.get();
     if (self.views != 0) {
-        throw UsageError(no_call, "it has views still, or another thread writes it");
+        throw UsageError("it has views still, or another thread writes it");
     }
     // No other thread finds it meanwhile.
     auto taken = std::make_shared<MutableBuffer>(std::move(buffer));
@@ -150,7 +150,7 @@ void remove(StoreEnd const& self, Key const& key) {
 // What is neither a number nor a name of Python's own: a number of NumPy's, or no key.
 std::uint64_t number_of_key(nb::handle id, nb::handle name) {
     char const* const given = name.is_none() ? "id" : "name";
-    auto const at = [given] { return Argument{no_call, given}; };
+    auto const at = [given] { return Argument{given}; };
     if (name.is_none() && PyLong_Check(id.ptr()) == 0 && PyIndex_Check(id.ptr()) != 0) {
         return number_of<std::uint64_t>(id, at);
     }
