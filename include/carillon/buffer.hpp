@@ -63,7 +63,6 @@ class Buffer {
     friend struct detail::BufferMaker;
     friend class MutableBuffer;
     explicit Buffer(std::shared_ptr<detail::BufferHold> hold);
-    [[nodiscard]] detail::BufferHold& hold(char const* call) const;
 
     std::shared_ptr<detail::BufferHold> hold_;
 };
@@ -109,7 +108,7 @@ class MutableBuffer {
     friend struct detail::BufferMaker;
     friend class HostMirror;
     explicit MutableBuffer(std::shared_ptr<detail::BufferHold> hold);
-    [[nodiscard]] detail::BufferHold& hold(char const* call) const;
+    [[nodiscard]] detail::BufferHold& hold() const;
 
     std::shared_ptr<detail::BufferHold> hold_;
     bool sealed_ = false;
@@ -176,7 +175,6 @@ class SealedEvents {
     friend struct detail::BufferMaker;
     using Source = detail::NewsSource<SealedBuffer>;
     explicit SealedEvents(std::unique_ptr<Source> source);
-    [[nodiscard]] Source& source(char const* call) const;
 
     std::unique_ptr<Source> source_;
 };
@@ -209,7 +207,6 @@ class SealedBuffers {
     friend struct detail::BufferMaker;
     using Source = detail::NewsSource<std::shared_ptr<detail::BufferHold>>;
     explicit SealedBuffers(std::unique_ptr<Source> source);
-    [[nodiscard]] Source& source(char const* call) const;
 
     std::unique_ptr<Source> source_;
 };

@@ -235,7 +235,6 @@ class CARILLON_LAYOUT Connection {
                                                                bool to_device) const;
     [[nodiscard]] std::shared_ptr<detail::ChunkRingState> chunk_ring_end(
         std::string_view object, detail::MessageType const& type) const;
-    [[nodiscard]] detail::ClientSession& session(std::string_view call) const;
 
     std::shared_ptr<detail::ClientSession> session_;
 };

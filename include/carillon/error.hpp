@@ -28,13 +28,14 @@ class Error : public std::runtime_error {
    public:
     // The public call that throws it adds its name: see name_call().
     explicit Error(std::string_view cause);
-    // With the name of a driver's or the system's call, which stays.
+    // `call` is the name of a driver's, the system's or the program's call. The cause begins with
+    // it once a public call has added its name.
     Error(std::string_view call, std::string_view cause);
 
-    // The call that failed: one of this library, of a driver or of the system.
+    // The public call that failed. If the error has left none, the call that it was made with.
     [[nodiscard]] std::string const& call() const { return call_; }
     // Says which public call failed. Each public call on the error's way out calls this, so the
-    // outermost name stays. Has no effect if the error was made with a call, or after keep_call().
+    // outermost name stays. Has no effect after keep_call().
     void name_call(std::string_view call);
     // From now on the call's name stays. Call it before one error is thrown to several threads.
     void keep_call() {
@@ -52,8 +53,9 @@ class Error : public std::runtime_error {
     }
 
    private:
-    std::string call_;  // empty: not named yet
-    bool keeps_call_;
+    std::string call_;       // empty: not named yet
+    std::size_t named_ = 0;  // how many bytes of what() name_call() has put there
+    bool keeps_call_ = false;
     bool ended_kernel_ = false;
 };
 
@@ -73,14 +75,11 @@ class ResidencyError : public Error {
 // A deadline passed. Nothing is lost: what was accepted stays accepted.
 class TimeoutError : public Error {
    public:
-    explicit TimeoutError(std::string_view cause) : Error(cause) {}
+    using Error::Error;
     TimeoutError(std::string_view cause, std::same_as<bool> auto sent)
         : Error(cause), sent_(sent) {}
-    TimeoutError(std::string_view call, std::string_view cause, bool sent = false);
     // The cause has the caller's timeout between `before` and `behind`.
     TimeoutError(std::string_view before, std::chrono::nanoseconds timeout,
-                 std::string_view behind);
-    TimeoutError(std::string_view call, std::string_view before, std::chrono::nanoseconds timeout,
                  std::string_view behind);
 
     // The error of a wait of `timeout`, of which this is the error of the last part.
@@ -106,7 +105,6 @@ enum class RefusalReason : std::uint8_t {
 class RefusedError : public Error {
    public:
     RefusedError(RefusalReason reason, std::string_view cause);
-    RefusedError(std::string_view call, RefusalReason reason, std::string_view cause);
 
     [[nodiscard]] RefusalReason reason() const { return reason_; }
 
@@ -119,7 +117,6 @@ class HandlerError : public Error {
    public:
     // `command` is the name of the command's type.
     HandlerError(std::string_view command, std::uint32_t code);
-    HandlerError(std::string_view call, std::string_view command, std::uint32_t code);
 
     [[nodiscard]] std::uint32_t code() const { return code_; }  // Refusal::code
 

@@ -128,7 +128,6 @@ class Server {
 
    private:
     friend struct detail::ServerMaker;
-    [[nodiscard]] detail::Endpoint& endpoint(char const* call) const;
 
     std::shared_ptr<detail::Endpoint> endpoint_;
 };

@@ -96,7 +96,6 @@ class CARILLON_LAYOUT Store {
     friend class Connection;
     friend class Server;
     explicit Store(std::shared_ptr<detail::BufferAccess> access);
-    [[nodiscard]] detail::BufferAccess& access(char const* call) const;
 
     std::shared_ptr<detail::BufferAccess> access_;
 };

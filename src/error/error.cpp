@@ -38,13 +38,11 @@ std::string with_zeros_shown(std::string_view text) {
 
 }  // namespace
 
-Error::Error(std::string_view cause)
-    : std::runtime_error(with_zeros_shown(cause)), keeps_call_(false) {}
+Error::Error(std::string_view cause) : std::runtime_error(with_zeros_shown(cause)) {}
 Error::Error(std::string_view call, std::string_view cause)
     : std::runtime_error(
           fmt::format("{}{}{}", call, call.empty() ? "" : ": ", with_zeros_shown(cause))),
-      call_(call),
-      keeps_call_(!call.empty()) {}
+      call_(call) {}
 
 std::string_view Error::cause() const {
     return std::string_view(what()).substr(call_.empty() ? 0 : call_.size() + 2);
@@ -52,8 +50,9 @@ std::string_view Error::cause() const {
 
 void Error::name_call(std::string_view call) {
     if (keeps_call_) return;
-    std::runtime_error const named(fmt::format("{}: {}", call, cause()));
+    std::runtime_error const named(fmt::format("{}: {}", call, what() + named_));
     call_ = call;
+    named_ = call.size() + 2;
     std::runtime_error::operator=(named);
 }
 
@@ -64,9 +63,6 @@ ResidencyError::ResidencyError(unsigned asked, unsigned fit)
 
 HandlerError::HandlerError(std::string_view command, std::uint32_t code)
     : Error(fmt::format("the handler refused {} with code {}", command, code)), code_(code) {}
-
-HandlerError::HandlerError(std::string_view call, std::string_view command, std::uint32_t code)
-    : Error(call, fmt::format("the handler refused {} with code {}", command, code)), code_(code) {}
 
 CompileError::CompileError(std::string_view log)
     : Error(fmt::format("the handler does not compile:\n{}", log)), log_(log) {}
@@ -81,20 +77,10 @@ std::string_view to_string(RefusalReason reason) {
 
 RefusedError::RefusedError(RefusalReason reason, std::string_view cause)
     : Error(fmt::format("refused ({}): {}", to_string(reason), cause)), reason_(reason) {}
-RefusedError::RefusedError(std::string_view call, RefusalReason reason, std::string_view cause)
-    : Error(call, fmt::format("refused ({}): {}", to_string(reason), cause)), reason_(reason) {}
-
-TimeoutError::TimeoutError(std::string_view call, std::string_view cause, bool sent)
-    : Error(call, cause), sent_(sent) {}
 
 TimeoutError::TimeoutError(std::string_view before, std::chrono::nanoseconds timeout,
                            std::string_view behind)
     : Error(fmt::format("{}{}{}", before, detail::duration_text(waited(timeout)), behind)),
-      before_(before),
-      behind_(behind) {}
-TimeoutError::TimeoutError(std::string_view call, std::string_view before,
-                           std::chrono::nanoseconds timeout, std::string_view behind)
-    : Error(call, fmt::format("{}{}{}", before, detail::duration_text(waited(timeout)), behind)),
       before_(before),
       behind_(behind) {}
 

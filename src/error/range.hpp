@@ -5,8 +5,6 @@
 #include <cstddef>
 #include <span>
 
-#include "carillon/detail/host/named_checks.hpp"
-
 namespace carillon::detail {
 
 // Throws UsageError unless [offset, offset + size) lies within `limit` bytes.
@@ -19,8 +17,5 @@ inline void require_bytes_there(std::span<std::byte const> bytes) {
     if (bytes.data() == nullptr && !bytes.empty()) [[unlikely]]
         throw_null_bytes(bytes.size());
 }
-
-CARILLON_WITH_CALL(require_range)
-CARILLON_WITH_CALL(require_bytes_there)
 
 }  // namespace carillon::detail

@@ -6,8 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "carillon/detail/host/named_checks.hpp"
-
 namespace carillon::detail {
 
 // Throws OutOfMemoryError for more than a program can address; any smaller size can be rounded up
@@ -23,8 +21,5 @@ void require_reply_slots(std::uint64_t slots);
 void require_senders(std::uint64_t senders);
 // Throws UsageError unless a ring of `capacity` slots can have stripes of `stripe` slots.
 void require_stripe(std::uint32_t stripe, std::uint32_t capacity);
-
-CARILLON_WITH_CALL(require_addressable)
-CARILLON_WITH_CALL(require_machine_memory)
 
 }  // namespace carillon::detail

@@ -31,9 +31,9 @@ bool maps_all(char const* file) {
 
 }  // namespace
 
-void require_possible_number(std::string_view call, std::string_view field, uid_t number) {
+void require_possible_number(std::string_view field, uid_t number) {
     if (number != UINT32_MAX) return;
-    throw UsageError(call, fmt::format("{} is {}, which is nobody's number", field, number));
+    throw UsageError(fmt::format("{} is {}, which is nobody's number", field, number));
 }
 
 bool is_nameless_user(uid_t user) {

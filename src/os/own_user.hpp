@@ -8,9 +8,9 @@
 
 namespace carillon::detail {
 
-// Throws UsageError, in the name of `call`, for the number in `field` that no user and no group can
+// Throws UsageError for the number in `field` that no user and no group can
 // have: the system's calls take it for "no change".
-void require_possible_number(std::string_view call, std::string_view field, uid_t number);
+void require_possible_number(std::string_view field, uid_t number);
 
 // A number that stands for users, or groups, that this process's user namespace has no names for:
 // nobody can say which of them it is, so it is nobody's own and on no list. Where the namespace

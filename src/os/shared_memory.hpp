@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <span>
 
-#include "carillon/detail/host/named_checks.hpp"
 #include "carillon/file_descriptor.hpp"
 
 namespace carillon::detail {
@@ -43,7 +42,6 @@ class SharedMapping {
 void seal_against_new_writers(FileDescriptor const& file);
 // Throws UsageError unless it is a memfd of a fixed size of `size` bytes; SystemError.
 void require_shared_memory(FileDescriptor const& file, std::size_t size);
-CARILLON_WITH_CALL(require_shared_memory)
 
 // A memfd and its mapping. Its size is sealed: otherwise any holder of the descriptor could shorten
 // it, and the others would fault when they touch it. A holder can still empty pages (fallocate),

@@ -18,63 +18,62 @@
 namespace carillon::detail {
 namespace {
 
-[[noreturn]] void fail_listening(std::string_view call, std::string_view what,
-                                 std::filesystem::path const& path, std::string_view hint = {}) {
+[[noreturn]] void fail_listening(std::string_view what, std::filesystem::path const& path,
+                                 std::string_view hint = {}) {
     int const error = errno;
-    throw SystemError(fmt::format("{}: {} {}", call, what, path.string()), error, hint);
+    throw SystemError(fmt::format("{} {}", what, path.string()), error, hint);
 }
 
-[[noreturn]] void throw_taken(std::string_view call, std::filesystem::path const& path,
-                              std::string_view by) {
-    throw UsageError(call, fmt::format("{} is taken: {}", path.string(), by));
+[[noreturn]] void throw_taken(std::filesystem::path const& path, std::string_view by) {
+    throw UsageError(fmt::format("{} is taken: {}", path.string(), by));
 }
 
 std::filesystem::path lock_path(std::filesystem::path path) { return path += ".lock"; }
 
 // Held until it is closed.
-OwnDescriptor lock_for(std::string_view call, std::filesystem::path const& path) {
-    (void)unix_address(call, path);
+OwnDescriptor lock_for(std::filesystem::path const& path) {
+    (void)unix_address(path);
     std::filesystem::path const file = lock_path(path);
     constexpr int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
     OwnDescriptor lock([&] { return retried([&] { return ::open(file.c_str(), flags, 0600); }); });
     if (lock.get() < 0) {
-        fail_listening(call, "open", file,
+        fail_listening("open", file,
                        errno == ENOENT ? "the folder of the socket does not exist" : "");
     }
     if (retried([&] { return ::flock(lock.get(), LOCK_EX | LOCK_NB); }) == 0) return lock;
-    if (errno == EWOULDBLOCK) throw_taken(call, path, "another owner holds its lock");
-    fail_listening(call, "flock", file);
+    if (errno == EWOULDBLOCK) throw_taken(path, "another owner holds its lock");
+    fail_listening("flock", file);
 }
 
 // Asks whoever listens there, by connecting; false: nobody does any more.
-bool somebody_listens(std::string_view call, std::filesystem::path const& path) {
-    OwnDescriptor const probe = new_unix_socket(call);
-    auto const address = unix_address(call, path);
+bool somebody_listens(std::filesystem::path const& path) {
+    OwnDescriptor const probe = new_unix_socket();
+    auto const address = unix_address(path);
     if (retried([&] { return connect_once(probe.get(), address); }) == 0) return true;
     // EAGAIN: so many want to that the queue is full. EPROTOTYPE: it is not of our type.
     if (errno == EAGAIN || errno == EPROTOTYPE) return true;
     if (errno == ECONNREFUSED || errno == ENOENT) return false;
-    fail_listening(call, "connect", path, "whether somebody listens there cannot be told");
+    fail_listening("connect", path, "whether somebody listens there cannot be told");
 }
 
 // The lock is held: nobody puts a new one there meanwhile.
-void remove_stale(std::string_view call, std::filesystem::path const& path) {
+void remove_stale(std::filesystem::path const& path) {
     struct ::stat file {};
     if (::lstat(path.c_str(), &file) != 0) {
         if (errno == ENOENT) return;
-        fail_listening(call, "lstat", path);
+        fail_listening("lstat", path);
     }
-    if (!S_ISSOCK(file.st_mode)) throw_taken(call, path, "a file that is not a socket is there");
-    if (somebody_listens(call, path)) throw_taken(call, path, "somebody listens there");
-    if (::unlink(path.c_str()) != 0 && errno != ENOENT) fail_listening(call, "unlink", path);
+    if (!S_ISSOCK(file.st_mode)) throw_taken(path, "a file that is not a socket is there");
+    if (somebody_listens(path)) throw_taken(path, "somebody listens there");
+    if (::unlink(path.c_str()) != 0 && errno != ENOENT) fail_listening("unlink", path);
 }
 
-OwnDescriptor socket_for(std::string_view call, std::filesystem::path const& path, mode_t mode) {
+OwnDescriptor socket_for(std::filesystem::path const& path, mode_t mode) {
     if ((mode & ~mode_t{0777}) != 0) {
-        throw UsageError(call, fmt::format("{:o} is no mode of a socket", mode));
+        throw UsageError(fmt::format("{:o} is no mode of a socket", mode));
     }
-    remove_stale(call, path);
-    return new_unix_socket(call);
+    remove_stale(path);
+    return new_unix_socket();
 }
 
 }  // namespace
@@ -83,9 +82,9 @@ OwnDescriptor socket_for(std::string_view call, std::filesystem::path const& pat
 class SocketFile::FirstName {
    public:
     // Another owner has another lock. What an owner has left there that was killed is removed.
-    FirstName(std::string_view call, std::filesystem::path const& path, int lock) {
+    FirstName(std::filesystem::path const& path, int lock) {
         struct ::stat file {};
-        if (::fstat(lock, &file) != 0) fail_listening(call, "fstat", lock_path(path));
+        if (::fstat(lock, &file) != 0) fail_listening("fstat", lock_path(path));
         std::string const known = path.filename().native().substr(0, longest_part);
         path_ = path.parent_path() / fmt::format("{}.{}.new", known, file.st_ino);
         ::unlink(path_.c_str());
@@ -95,11 +94,11 @@ class SocketFile::FirstName {
     FirstName& operator=(FirstName const&) = delete;
 
     [[nodiscard]] std::filesystem::path const& path() const { return path_; }
-    void bind(std::string_view call, int socket) const {
+    void bind(int socket) const {
         FileDescriptor folder;
-        auto const address = unix_address(call, short_path(call, folder));
+        auto const address = unix_address(short_path(folder));
         if (::bind(socket, reinterpret_cast<::sockaddr const*>(&address), sizeof(address)) != 0) {
-            fail_listening(call, "bind", path_);
+            fail_listening("bind", path_);
         }
     }
 
@@ -107,12 +106,11 @@ class SocketFile::FirstName {
     static constexpr std::size_t longest_part = 40;
 
     // Where the path has no room for a longer name, by a descriptor of the folder.
-    [[nodiscard]] std::filesystem::path short_path(std::string_view call,
-                                                   FileDescriptor& folder) const {
+    [[nodiscard]] std::filesystem::path short_path(FileDescriptor& folder) const {
         if (path_.native().size() <= longest_unix_path) return path_;
         auto const parent = path_.has_parent_path() ? path_.parent_path() : ".";
         folder = FileDescriptor(::open(parent.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-        if (folder.get() < 0) fail_listening(call, "open", parent);
+        if (folder.get() < 0) fail_listening("open", parent);
         return fmt::format("/proc/self/fd/{}/{}", folder.get(), path_.filename().native());
     }
 
@@ -121,35 +119,33 @@ class SocketFile::FirstName {
 
 // Linux gives the file the mode of the socket's own inode, less the umask (unix_bind). Only then
 // may it be found: until somebody listens nobody can connect, and nobody is refused.
-SocketFile::SocketFile(std::string_view call, int socket, std::filesystem::path const& path,
-                       int lock, mode_t mode)
-    : SocketFile(call, path) {
-    FirstName const first(call, path, lock);
-    if (::fchmod(socket, mode) != 0) fail_listening(call, "fchmod", path);
-    first.bind(call, socket);
-    give_mode(call, first.path(), mode);
-    if (::listen(socket, UnixListener::longest_queue) != 0) fail_listening(call, "listen", path);
+SocketFile::SocketFile(int socket, std::filesystem::path const& path, int lock, mode_t mode)
+    : SocketFile(path) {
+    FirstName const first(path, lock);
+    if (::fchmod(socket, mode) != 0) fail_listening("fchmod", path);
+    first.bind(socket);
+    give_mode(first.path(), mode);
+    if (::listen(socket, UnixListener::longest_queue) != 0) fail_listening("listen", path);
     if (::link(first.path().c_str(), path.c_str()) == 0) return;
-    if (errno == EEXIST) throw_taken(call, path, "another file has been put there");
-    fail_listening(call, "link", path);
+    if (errno == EEXIST) throw_taken(path, "another file has been put there");
+    fail_listening("link", path);
 }
 
-SocketFile::SocketFile(std::string_view call, std::filesystem::path const& path)
-    : path_(absolute_path(call, path)) {}
+SocketFile::SocketFile(std::filesystem::path const& path) : path_(absolute_path(path)) {}
 
 // Which file it is, and what the umask has taken from its mode. By a descriptor: no link that is
 // put in its place is followed.
-void SocketFile::give_mode(std::string_view call, std::filesystem::path const& path, mode_t mode) {
+void SocketFile::give_mode(std::filesystem::path const& path, mode_t mode) {
     FileDescriptor const opened(::open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
     struct ::stat file {};
-    if (opened.get() < 0 || ::fstat(opened.get(), &file) != 0) fail_listening(call, "open", path);
-    if (!S_ISSOCK(file.st_mode)) throw_taken(call, path, "another file has been put there");
+    if (opened.get() < 0 || ::fstat(opened.get(), &file) != 0) fail_listening("open", path);
+    if (!S_ISSOCK(file.st_mode)) throw_taken(path, "another file has been put there");
     device_ = file.st_dev;
     inode_ = file.st_ino;
     if ((file.st_mode & 0777) == mode) return;
     // fchmod() refuses such descriptors.
     std::string const by_descriptor = fmt::format("/proc/self/fd/{}", opened.get());
-    if (::chmod(by_descriptor.c_str(), mode) != 0) fail_listening(call, "chmod", path);
+    if (::chmod(by_descriptor.c_str(), mode) != 0) fail_listening("chmod", path);
 }
 
 SocketFile::~SocketFile() {
@@ -161,12 +157,11 @@ bool SocketFile::is_there() const {
     return ::lstat(path_.c_str(), &file) == 0 && file.st_dev == device_ && file.st_ino == inode_;
 }
 
-UnixListener::UnixListener(std::string_view call, std::filesystem::path const& path, mode_t mode)
-    : call_(call),
-      lock_path_(absolute_path(call, lock_path(path))),
-      lock_(lock_for(call, path)),
-      socket_(socket_for(call, path, mode)),
-      file_(call, socket_.get(), path, lock_.get(), mode) {}
+UnixListener::UnixListener(std::filesystem::path const& path, mode_t mode)
+    : lock_path_(absolute_path(lock_path(path))),
+      lock_(lock_for(path)),
+      socket_(socket_for(path, mode)),
+      file_(socket_.get(), path, lock_.get(), mode) {}
 
 std::string_view UnixListener::missing() const {
     if (!file_.is_there()) return "socket";
@@ -179,15 +174,14 @@ std::string_view UnixListener::missing() const {
 }
 
 std::optional<UnixSocket> UnixListener::accept() const {
-    process_.require_own(call_);
+    process_.require_own();
     auto const next = [&] {
         return ::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     };
     OwnDescriptor fd([&] { return retried(next); });
-    if (fd.get() >= 0) return UnixSocket(call_, std::move(fd));
+    if (fd.get() >= 0) return UnixSocket(std::move(fd));
     if (errno == EAGAIN || errno == ECONNABORTED) return std::nullopt;
-    int const error = errno;
-    throw SystemError(fmt::format("{}: accept4", call_), error);
+    throw SystemError("accept4", errno);
 }
 
 }  // namespace carillon::detail

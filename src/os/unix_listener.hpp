@@ -6,7 +6,6 @@
 
 #include <filesystem>
 #include <optional>
-#include <string>
 #include <string_view>
 
 #include "carillon/detail/host/process_mark.hpp"
@@ -23,8 +22,7 @@ class SocketFile {
     // Binds the socket, and listens. Whom `mode` lets may connect from the moment on that the path
     // leads to it, and nobody else, whatever the umask is. `lock`: the open file that no other
     // owner in the path's folder has.
-    SocketFile(std::string_view call, int socket, std::filesystem::path const& path, int lock,
-               mode_t mode);
+    SocketFile(int socket, std::filesystem::path const& path, int lock, mode_t mode);
     ~SocketFile();
     SocketFile(SocketFile const&) = delete;
     SocketFile& operator=(SocketFile const&) = delete;
@@ -34,8 +32,8 @@ class SocketFile {
    private:
     class FirstName;
 
-    SocketFile(std::string_view call, std::filesystem::path const& path);  // none yet
-    void give_mode(std::string_view call, std::filesystem::path const& path, mode_t mode);
+    explicit SocketFile(std::filesystem::path const& path);  // none yet
+    void give_mode(std::filesystem::path const& path, mode_t mode);
 
     std::filesystem::path path_;  // absolute: the process may go elsewhere
     ProcessMark process_;
@@ -55,11 +53,11 @@ class UnixListener {
    public:
     // `mode`: who may connect, as the permission to write says. Throws UsageError for a path that
     // no socket can have or that is taken, SystemError for one that the system refuses.
-    UnixListener(std::string_view call, std::filesystem::path const& path, mode_t mode);
+    UnixListener(std::filesystem::path const& path, mode_t mode);
 
-    // Who has connected first of those that have not been taken; nothing if there is none. Throws,
-    // in the name of the constructor's call, ForkError in a child and SystemError where no
-    // descriptor is left: whoever has connected stays, and poll() goes on telling of it.
+    // Who has connected first of those that have not been taken; nothing if there is none. Throws
+    // ForkError in a child and SystemError where no descriptor is left: whoever has connected
+    // stays, and poll() goes on telling of it.
     [[nodiscard]] std::optional<UnixSocket> accept() const;
 
     [[nodiscard]] int fd() const { return socket_.get(); }  // for poll()
@@ -71,7 +69,6 @@ class UnixListener {
     static constexpr int longest_queue = 128;
 
    private:
-    std::string call_;
     ProcessMark process_;
     std::filesystem::path lock_path_;  // absolute
     OwnDescriptor lock_;

@@ -47,10 +47,8 @@ struct Control {
     }
 };
 
-[[noreturn]] void fail_socket(std::string_view call, std::string_view what,
-                              std::string_view hint = {}) {
-    int const error = errno;
-    throw SystemError(fmt::format("{}: {}", call, what), error, hint);
+[[noreturn]] void fail_socket(std::string_view what, std::string_view hint = {}) {
+    throw SystemError(what, errno, hint);
 }
 
 bool says_closed(int error) {
@@ -62,12 +60,12 @@ bool is_readable(int fd) {
     return ::poll(&now, 1, 0) == 1;
 }
 
-void check_sent(std::string_view call, std::size_t bytes, std::size_t descriptors) {
+void check_sent(std::size_t bytes, std::size_t descriptors) {
     if (bytes != 0 && bytes <= most_socket_bytes && descriptors <= most_socket_descriptors) return;
-    throw UsageError(call,
-                     fmt::format("a message of {} bytes with {} descriptors: it can have 1 "
-                                 "to {} bytes and up to {} descriptors",
-                                 bytes, descriptors, most_socket_bytes, most_socket_descriptors));
+    throw UsageError(
+        fmt::format("a message of {} bytes with {} descriptors: it can have 1 "
+                    "to {} bytes and up to {} descriptors",
+                    bytes, descriptors, most_socket_bytes, most_socket_descriptors));
 }
 
 void write_descriptors(::msghdr& header, std::span<int const> descriptors) {
@@ -94,12 +92,12 @@ void take_descriptors(::msghdr& header, std::vector<FileDescriptor>& into) noexc
     }
 }
 
-void check_received(std::string_view call, int flags, SocketMessage& message,
-                    std::size_t descriptors_expected) {
+void check_received(int flags, SocketMessage& message, std::size_t descriptors_expected) {
     if ((flags & MSG_TRUNC) != 0) {
-        throw ProtocolError(call, fmt::format("the other process sent a message of more than {} "
-                                              "bytes",
-                                              most_socket_bytes));
+        throw ProtocolError(
+            fmt::format("the other process sent a message of more than {} "
+                        "bytes",
+                        most_socket_bytes));
     }
     bool const more = message.descriptors.size() > descriptors_expected;
     if ((flags & MSG_CTRUNC) == 0 && !more) return;
@@ -109,9 +107,10 @@ void check_received(std::string_view call, int flags, SocketMessage& message,
         message.descriptors_lost = true;
         return;
     }
-    throw ProtocolError(call, fmt::format("the other process sent a message with more descriptors "
-                                          "than the {} expected",
-                                          descriptors_expected));
+    throw ProtocolError(
+        fmt::format("the other process sent a message with more descriptors "
+                    "than the {} expected",
+                    descriptors_expected));
 }
 
 ssize_t receive_into(int fd, ::msghdr& header) {
@@ -143,33 +142,32 @@ std::string_view why_not_connected(int error, std::filesystem::path const& path)
 }
 
 // How long connect() itself waits: 0 would be for ever.
-void wait_at_most(std::string_view call, int fd, std::chrono::nanoseconds longest) {
+void wait_at_most(int fd, std::chrono::nanoseconds longest) {
     using std::chrono::microseconds;
     auto const whole = std::clamp(std::chrono::ceil<microseconds>(longest), microseconds(1),
                                   microseconds(std::chrono::minutes(1)));
     ::timeval const limit{whole.count() / 1'000'000, whole.count() % 1'000'000};
     if (::setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) != 0) {
-        fail_socket(call, "setsockopt(SO_SNDTIMEO)");
+        fail_socket("setsockopt(SO_SNDTIMEO)");
     }
 }
 
-void set_blocking(std::string_view call, int fd, bool blocking) {
+void set_blocking(int fd, bool blocking) {
     int const flags = ::fcntl(fd, F_GETFL);
     int const wanted = blocking ? flags & ~O_NONBLOCK : flags | O_NONBLOCK;
     if (flags < 0 || (wanted != flags && ::fcntl(fd, F_SETFL, wanted) != 0)) {
-        fail_socket(call, "fcntl(F_SETFL)");
+        fail_socket("fcntl(F_SETFL)");
     }
 }
 
 }  // namespace
 
-UnixSocket::UnixSocket(std::string_view call, OwnDescriptor connected) : fd_(std::move(connected)) {
-    set_blocking(call, fd_.get(), false);
+UnixSocket::UnixSocket(OwnDescriptor connected) : fd_(std::move(connected)) {
+    set_blocking(fd_.get(), false);
 }
 
-bool UnixSocket::send(std::string_view call, std::span<std::byte const> bytes,
-                      std::span<int const> descriptors) const {
-    check_sent(call, bytes.size(), descriptors.size());
+bool UnixSocket::send(std::span<std::byte const> bytes, std::span<int const> descriptors) const {
+    check_sent(bytes.size(), descriptors.size());
     ::iovec part{const_cast<std::byte*>(bytes.data()), bytes.size()};
     Control control;
     ::msghdr header{};
@@ -181,8 +179,7 @@ bool UnixSocket::send(std::string_view call, std::span<std::byte const> bytes,
         retried([&] { return ::sendmsg(fd_.get(), &header, MSG_NOSIGNAL | MSG_DONTWAIT); });
     if (sent >= 0) return true;
     if (says_closed(errno)) return false;
-    fail_socket(call, "sendmsg",
-                errno == EAGAIN ? "the other process does not read its messages" : "");
+    fail_socket("sendmsg", errno == EAGAIN ? "the other process does not read its messages" : "");
 }
 
 bool UnixSocket::is_closed() const noexcept {
@@ -195,7 +192,7 @@ bool UnixSocket::has_unread() const noexcept {
     return ::ioctl(fd_.get(), SIOCOUTQ, &bytes) == 0 && bytes != 0;
 }
 
-Received UnixSocket::receive(std::string_view call, std::size_t descriptors_expected) const {
+Received UnixSocket::receive(std::size_t descriptors_expected) const {
     std::array<std::byte, most_socket_bytes> bytes;
     ::iovec part{bytes.data(), bytes.size()};
     Control control;
@@ -209,53 +206,53 @@ Received UnixSocket::receive(std::string_view call, std::size_t descriptors_expe
     ssize_t const received = receive_into(fd_.get(), header);
     if (received < 0 && errno == EAGAIN) return NothingThere{};
     if (received < 0 && says_closed(errno)) return PeerClosed{};
-    if (received < 0) fail_socket(call, "recvmsg");
+    if (received < 0) fail_socket("recvmsg");
     take_descriptors(header, message.descriptors);
-    check_received(call, header.msg_flags, message, descriptors_expected);
+    check_received(header.msg_flags, message, descriptors_expected);
     if (received == 0) return PeerClosed{};
     message.bytes.assign(bytes.begin(), bytes.begin() + received);
     return message;
 }
 
-PeerCredentials UnixSocket::peer(std::string_view call) const {
+PeerCredentials UnixSocket::peer() const {
     ::ucred found{};
     ::socklen_t size = sizeof(found);
     if (::getsockopt(fd_.get(), SOL_SOCKET, SO_PEERCRED, &found, &size) != 0) {
-        fail_socket(call, "getsockopt(SO_PEERCRED)");
+        fail_socket("getsockopt(SO_PEERCRED)");
     }
     return {found.pid, found.uid, found.gid};
 }
 
-UnixSocket::PeerProcess UnixSocket::peer_process(std::string_view call) const {
+UnixSocket::PeerProcess UnixSocket::peer_process() const {
     int found = -1;
     ::socklen_t size = sizeof(found);
     if (::getsockopt(fd_.get(), SOL_SOCKET, so_peerpidfd, &found, &size) == 0) {
         PeerProcess process{FileDescriptor(found)};
-        if (process.end.get() < 0) fail_socket(call, "getsockopt(SO_PEERPIDFD)");
+        if (process.end.get() < 0) fail_socket("getsockopt(SO_PEERPIDFD)");
         process.ended = is_readable(process.end.get());
         return process;
     }
     if (errno == ESRCH) return {{}, true};
-    if (none_left(errno)) fail_socket(call, "getsockopt(SO_PEERPIDFD)");
+    if (none_left(errno)) fail_socket("getsockopt(SO_PEERPIDFD)");
     // This system has no SO_PEERPIDFD. The number may be another process's by now, of which nobody
     // is told too early: that process ends later.
-    pid_t const number = peer(call).pid;
+    pid_t const number = peer().pid;
     if (number <= 0) return {};
     PeerProcess process{FileDescriptor(static_cast<int>(::syscall(SYS_pidfd_open, number, 0)))};
     if (process.end.get() >= 0) return process;
-    if (none_left(errno)) fail_socket(call, "pidfd_open");
+    if (none_left(errno)) fail_socket("pidfd_open");
     process.ended = errno == ESRCH;
     return process;
 }
 
-std::vector<gid_t> UnixSocket::peer_groups(std::string_view call) const {
+std::vector<gid_t> UnixSocket::peer_groups() const {
     std::vector<gid_t> groups(32);
     for (;;) {
         auto size = static_cast<::socklen_t>(groups.size() * sizeof(gid_t));
         int const result = ::getsockopt(fd_.get(), SOL_SOCKET, SO_PEERGROUPS, groups.data(), &size);
         std::size_t const all = size / sizeof(gid_t);
         if (result != 0 && (errno != ERANGE || all <= groups.size())) {
-            fail_socket(call, "getsockopt(SO_PEERGROUPS)");
+            fail_socket("getsockopt(SO_PEERGROUPS)");
         }
         groups.resize(all);
         if (result == 0) return groups;
@@ -266,60 +263,61 @@ bool is_out_of_room(int error) noexcept {
     return error == EAGAIN || error == ENOBUFS || error == ETOOMANYREFS || none_left(error);
 }
 
-UnixSocket connect_unix(std::string_view call, std::filesystem::path const& path,
-                        std::chrono::nanoseconds timeout) {
-    ::sockaddr_un const address = unix_address(call, path);
+UnixSocket connect_unix(std::filesystem::path const& path, std::chrono::nanoseconds timeout) {
+    ::sockaddr_un const address = unix_address(path);
     Deadline const deadline(timeout);
-    OwnDescriptor fd = new_unix_socket(call);
-    set_blocking(call, fd.get(), timeout.count() > 0);
+    OwnDescriptor fd = new_unix_socket();
+    set_blocking(fd.get(), timeout.count() > 0);
     for (;;) {
-        wait_at_most(call, fd.get(), deadline.left());
-        if (connect_once(fd.get(), address) == 0) return {call, std::move(fd)};
+        wait_at_most(fd.get(), deadline.left());
+        if (connect_once(fd.get(), address) == 0) return UnixSocket(std::move(fd));
         int const error = errno;
         if (error != EAGAIN && error != EINTR) {
-            throw SystemError(fmt::format("{}: connect {}", call, path.string()), error,
+            throw SystemError(fmt::format("connect {}", path.string()), error,
                               why_not_connected(error, path));
         }
         if (deadline.passed()) {
-            throw TimeoutError(call, fmt::format("the process that listens at {} took up no "
-                                                 "connection within the time given",
-                                                 path.string()));
+            throw TimeoutError(
+                fmt::format("the process that listens at {} took up no "
+                            "connection within the time given",
+                            path.string()));
         }
     }
 }
 
-OwnDescriptor new_unix_socket(std::string_view call) {
+OwnDescriptor new_unix_socket() {
     OwnDescriptor fd(
         [] { return ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0); });
-    if (fd.get() < 0) fail_socket(call, "socket");
+    if (fd.get() < 0) fail_socket("socket");
     return fd;
 }
 
-::sockaddr_un unix_address(std::string_view call, std::filesystem::path const& path) {
+::sockaddr_un unix_address(std::filesystem::path const& path) {
     ::sockaddr_un address{};
     address.sun_family = AF_UNIX;
     std::string const& text = path.native();
     constexpr std::size_t most = longest_unix_path;
-    if (text.empty()) throw UsageError(call, "the path of the socket is empty, or a null pointer");
+    if (text.empty()) throw UsageError("the path of the socket is empty, or a null pointer");
     // Behind one Linux looks for names that are in no folder, or cuts the path.
     if (text.find('\0') != std::string::npos) {
-        throw UsageError(call, "the path of the socket has a byte 0 in it");
+        throw UsageError("the path of the socket has a byte 0 in it");
     }
     if (text.size() > most) {
-        throw UsageError(call, fmt::format("{}: the path of a socket has {} bytes at most, this "
-                                           "one has {}",
-                                           text, most, text.size()));
+        throw UsageError(
+            fmt::format("{}: the path of a socket has {} bytes at most, this "
+                        "one has {}",
+                        text, most, text.size()));
     }
     text.copy(address.sun_path, most);
     return address;
 }
 
-std::filesystem::path absolute_path(std::string_view call, std::filesystem::path const& path) {
+std::filesystem::path absolute_path(std::filesystem::path const& path) {
     if (path.empty()) return path;
     std::error_code error;
     std::filesystem::path absolute = std::filesystem::absolute(path, error);
     if (!error) return absolute;
-    throw SystemError(fmt::format("{}: find the folder of {}", call, path.string()), error.value(),
+    throw SystemError(fmt::format("find the folder of {}", path.string()), error.value(),
                       "the path is relative, and the current folder may have been removed");
 }
 

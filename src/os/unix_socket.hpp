@@ -45,12 +45,12 @@ struct PeerCredentials {
 class UnixSocket {
    public:
     // Takes over a connected socket, which is non-blocking from then on.
-    UnixSocket(std::string_view call, OwnDescriptor connected);
+    explicit UnixSocket(OwnDescriptor connected);
 
     // All of it or nothing, without waiting. False: the other end is closed. Throws UsageError for
     // what no message can be, SystemError, EAGAIN where the other end leaves too many unread. The
     // descriptors stay the caller's.
-    [[nodiscard]] bool send(std::string_view call, std::span<std::byte const> bytes,
+    [[nodiscard]] bool send(std::span<std::byte const> bytes,
                             std::span<int const> descriptors = {}) const;
 
     // Whether nobody has the other end any more.
@@ -65,11 +65,11 @@ class UnixSocket {
     // none is expected none is ever opened here, so that a stranger's need not be closed, which may
     // take long. An empty message, which send() refuses, is taken for the end.
     [[nodiscard]] Received receive(
-        std::string_view call, std::size_t descriptors_expected = most_socket_descriptors) const;
+        std::size_t descriptors_expected = most_socket_descriptors) const;
 
-    [[nodiscard]] PeerCredentials peer(std::string_view call) const;
+    [[nodiscard]] PeerCredentials peer() const;
     // The supplementary groups of the same process.
-    [[nodiscard]] std::vector<gid_t> peer_groups(std::string_view call) const;
+    [[nodiscard]] std::vector<gid_t> peer_groups() const;
 
     // Becomes readable when the process of peer() ends, whoever still has its sockets; `ended`: it
     // has already, and a child of it has the socket. Without a descriptor the system does not say
@@ -79,7 +79,7 @@ class UnixSocket {
         FileDescriptor end;
         bool ended = false;
     };
-    [[nodiscard]] PeerProcess peer_process(std::string_view call) const;
+    [[nodiscard]] PeerProcess peer_process() const;
 
     [[nodiscard]] int fd() const { return fd_.get(); }  // for poll()
 
@@ -94,17 +94,16 @@ class UnixSocket {
 // Waits for a listener whose queue is full, and for nothing else. Throws TimeoutError then, and
 // SystemError where nobody listens, the path leads nowhere or is not for this user, each with the
 // path.
-[[nodiscard]] UnixSocket connect_unix(std::string_view call, std::filesystem::path const& path,
+[[nodiscard]] UnixSocket connect_unix(std::filesystem::path const& path,
                                       std::chrono::nanoseconds timeout);
 
 // A new socket, neither bound nor connected.
-[[nodiscard]] OwnDescriptor new_unix_socket(std::string_view call);
+[[nodiscard]] OwnDescriptor new_unix_socket();
 // The same file when the process has gone elsewhere. Throws SystemError where the current folder
 // has been removed. An empty path stays empty.
-[[nodiscard]] std::filesystem::path absolute_path(std::string_view call,
-                                                  std::filesystem::path const& path);
+[[nodiscard]] std::filesystem::path absolute_path(std::filesystem::path const& path);
 // Throws UsageError for a path that none can have.
-[[nodiscard]] ::sockaddr_un unix_address(std::string_view call, std::filesystem::path const& path);
+[[nodiscard]] ::sockaddr_un unix_address(std::filesystem::path const& path);
 // connect(2), as it returns: -1 and errno.
 [[nodiscard]] int connect_once(int fd, ::sockaddr_un const& address);
 

@@ -24,25 +24,24 @@ ChannelTable table_of(Attached const& attached, void* device, void* host) {
 }
 
 // Slots of a channel, and of a ring, are powers of two.
-void require_lines(std::string_view call, KindRow const& row, ChannelShape const& shape) {
+void require_lines(KindRow const& row, ChannelShape const& shape) {
     if (row.any_lines ||
         (std::has_single_bit(shape.request_lines) && std::has_single_bit(shape.reply_lines)))
         return;
-    throw ProtocolError(call, fmt::format("slots of {} and {} lines, which are no powers of two",
-                                          shape.request_lines, shape.reply_lines));
+    throw ProtocolError(fmt::format("slots of {} and {} lines, which are no powers of two",
+                                    shape.request_lines, shape.reply_lines));
 }
 
-void require_sizes(std::string_view call, ObjectKind kind, Attached const& attached) {
+void require_sizes(ObjectKind kind, Attached const& attached) {
     KindRow const& row = kind_row(kind);
-    require_lines(call, row, attached.shape);
-    if (row.chunks && attached.chunk_bytes == 0) throw ProtocolError(call, "chunks of 0 bytes");
+    require_lines(row, attached.shape);
+    if (row.chunks && attached.chunk_bytes == 0) throw ProtocolError("chunks of 0 bytes");
     auto const [device, host] = row.bytes(attached.shape, attached.chunk_bytes);
     bool const both = (host == 0) == (attached.host_bytes == 0);
     if (both && attached.memory.bytes >= device && attached.host_bytes >= host) return;
-    throw ProtocolError(
-        call, fmt::format("{} and {} bytes of memory for a {} that needs {} and {}",
-                          attached.memory.bytes, attached.host_bytes,
-                          kind == ObjectKind::kernel ? "channel" : row.name, device, host));
+    throw ProtocolError(fmt::format(
+        "{} and {} bytes of memory for a {} that needs {} and {}", attached.memory.bytes,
+        attached.host_bytes, kind == ObjectKind::kernel ? "channel" : row.name, device, host));
 }
 
 // What memory of that kind is to a client.
@@ -88,15 +87,13 @@ ObjectShape shape_of(Attached const& attached) {
     return {attached.shape.capacity, attached.shape.request_lines, attached.chunk_bytes};
 }
 
-MappedChannel::MappedChannel(std::string_view call, ObjectKind kind, Attached const& attached,
-                             SharedFiles files)
-    : attached_((require_sizes(call, kind, attached), attached)),
-      device_(call, std::move(files.device), attached.memory.bytes, attached.memory.source,
+MappedChannel::MappedChannel(ObjectKind kind, Attached const& attached, SharedFiles files)
+    : attached_((require_sizes(kind, attached), attached)),
+      device_(std::move(files.device), attached.memory.bytes, attached.memory.source,
               attached.memory.uuid,
               kind_row(kind).published ? MapAccess::read : MapAccess::read_write) {
     if (attached.host_bytes == 0) return;
-    host_.emplace(call, std::move(files.host), attached.host_bytes, MemorySource::host,
-                  std::nullopt);
+    host_.emplace(std::move(files.host), attached.host_bytes, MemorySource::host, std::nullopt);
 }
 
 ChannelView MappedChannel::view() const {

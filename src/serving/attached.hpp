@@ -38,10 +38,9 @@ struct SharedFiles {
 // The client's mapping of it.
 class MappedChannel {
    public:
-    // Throws, in the name of `call`, ProtocolError for sizes that do not go together, and what
+    // Throws ProtocolError for sizes that do not go together, and what
     // ForeignMemory throws.
-    MappedChannel(std::string_view call, ObjectKind kind, Attached const& attached,
-                  SharedFiles files);
+    MappedChannel(ObjectKind kind, Attached const& attached, SharedFiles files);
 
     // As what it was asked for.
     [[nodiscard]] ChannelView view() const;

@@ -12,30 +12,30 @@
 
 namespace carillon::detail {
 
-BufferKey key_of(char const* call, std::string_view name) {
-    require_name(call, "buffer", name);
+BufferKey key_of(std::string_view name) {
+    require_name("buffer", name);
     return {0, std::string(name)};
 }
 
-BufferKey key_of(char const* call, std::uint64_t id) {
-    if (id == 0) throw UsageError(call, "no buffer has the number 0");
+BufferKey key_of(std::uint64_t id) {
+    if (id == 0) throw UsageError("no buffer has the number 0");
     return {id};
 }
 
-void require_buffer(char const* call, std::string_view name, std::size_t bytes) {
-    if (!name.empty()) require_name(call, "buffer", name);
-    if (bytes == 0) throw UsageError(call, "a buffer of 0 bytes was asked for");
+void require_buffer(std::string_view name, std::size_t bytes) {
+    if (!name.empty()) require_name("buffer", name);
+    if (bytes == 0) throw UsageError("a buffer of 0 bytes was asked for");
     if (bytes <= largest_buffer) return;
-    throw OutOfMemoryError(call, fmt::format("{} bytes asked for, of {} that a buffer can have",
-                                             bytes, largest_buffer));
+    throw OutOfMemoryError(
+        fmt::format("{} bytes asked for, of {} that a buffer can have", bytes, largest_buffer));
 }
 
-std::shared_ptr<BufferTable> const& BufferAccess::table(char const* call) const {
-    throw UsageError(call, "the store is another process's");
+std::shared_ptr<BufferTable> const& BufferAccess::table() const {
+    throw UsageError("the store is another process's");
 }
 
-ConnectedOwner const& BufferAccess::owner(char const* call) const {
-    throw UsageError(call, "the store is this process's own");
+ConnectedOwner const& BufferAccess::owner() const {
+    throw UsageError("the store is this process's own");
 }
 
 int poll_period(Deadline const& deadline) {
@@ -58,28 +58,28 @@ BufferHold::~BufferHold() {
     if (store_) store_->release(id_);
 }
 
-void BufferHold::require_settled(char const* call) const {
+void BufferHold::require_settled() const {
     if (!may_be_sealed_) return;
-    throw UsageError(call,
-                     "the store may have sealed the buffer, since its seal() had no answer: seal() "
-                     "again finds out");
+    throw UsageError(
+        "the store may have sealed the buffer, since its seal() had no answer: seal() "
+        "again finds out");
 }
 
-std::byte* BufferHold::host(char const* call) const {
-    require_settled(call);
-    if (std::byte* const there = view_->host()) return there;
-    throw UsageError(call,
-                     "the buffer is not mapped any more, since its seal() has failed when the "
-                     "store may have sealed it: seal() again finds out");
+std::span<std::byte> BufferHold::host() const {
+    require_settled();
+    if (std::byte* const there = view_->host()) return {there, size_};
+    throw UsageError(
+        "the buffer is not mapped any more, since its seal() has failed when the "
+        "store may have sealed it: seal() again finds out");
 }
 
-void* BufferHold::device_ptr(char const* call) const {
-    require_settled(call);
+void* BufferHold::device_ptr() const {
+    require_settled();
     if (void* const there = view_->device()) return there;
-    throw UnsupportedError(call, of_host_ ? "the buffer is in memory of the host's, which the "
-                                            "store's device does not address"
-                                          : "kernels of this process cannot reach the GPU that "
-                                            "has it: ConnectOptions::device is none of it");
+    throw UnsupportedError(of_host_ ? "the buffer is in memory of the host's, which the "
+                                      "store's device does not address"
+                                    : "kernels of this process cannot reach the GPU that "
+                                      "has it: ConnectOptions::device is none of it");
 }
 
 // Nothing of this process can write it afterwards; nor before, where the system seals it. Without
@@ -87,9 +87,9 @@ void* BufferHold::device_ptr(char const* call) const {
 // mapped for writing, of the rest nothing is written any more.
 void BufferHold::seal() {
     if (mirrors_ != 0) {
-        throw UsageError("MutableBuffer::seal",
-                         "a HostMirror has not written back yet: its write_back(), or its end, "
-                         "comes first");
+        throw UsageError(
+            "a HostMirror has not written back yet: its write_back(), or its end, "
+            "comes first");
     }
     view_->settle(size_);
     bool const by_system = view_->sealed_by_system();

@@ -40,32 +40,30 @@ struct BufferKey {
     std::string name{};
 };
 // Throws UsageError for no name, or none that can be one.
-[[nodiscard]] BufferKey key_of(char const* call, std::string_view name);
+[[nodiscard]] BufferKey key_of(std::string_view name);
 // Throws UsageError for 0.
-[[nodiscard]] BufferKey key_of(char const* call, std::uint64_t id);
+[[nodiscard]] BufferKey key_of(std::uint64_t id);
 // Throws UsageError for a name or a size that none can have.
-void require_buffer(char const* call, std::string_view name, std::size_t bytes);
+void require_buffer(std::string_view name, std::size_t bytes);
 
-// A store, as its buffers and the program have it. Throws as Store says, in the name of `call`.
+// A store, as its buffers and the program have it. Throws as Store says.
 class BufferAccess {
    public:
     virtual ~BufferAccess() = default;
-    [[nodiscard]] virtual std::shared_ptr<BufferHold> create(char const* call,
-                                                             std::string const& name,
+    [[nodiscard]] virtual std::shared_ptr<BufferHold> create(std::string const& name,
                                                              std::size_t bytes) = 0;
-    [[nodiscard]] virtual std::shared_ptr<BufferHold> get(char const* call,
-                                                          BufferKey const& key) = 0;
-    virtual void remove(char const* call, BufferKey const& key) = 0;
-    [[nodiscard]] virtual std::vector<BufferInfo> list(char const* call) = 0;
-    [[nodiscard]] virtual std::unique_ptr<ToldSource> sealed_events(char const* call) = 0;
-    [[nodiscard]] virtual std::unique_ptr<LentSource> sealed_buffers(char const* call) = 0;
+    [[nodiscard]] virtual std::shared_ptr<BufferHold> get(BufferKey const& key) = 0;
+    virtual void remove(BufferKey const& key) = 0;
+    [[nodiscard]] virtual std::vector<BufferInfo> list() = 0;
+    [[nodiscard]] virtual std::unique_ptr<ToldSource> sealed_events() = 0;
+    [[nodiscard]] virtual std::unique_ptr<LentSource> sealed_buffers() = 0;
     // The first throws where the store is another process's, the second where it is this one's.
-    [[nodiscard]] virtual std::shared_ptr<BufferTable> const& table(char const* call) const;
-    [[nodiscard]] virtual ConnectedOwner const& owner(char const* call) const;
+    [[nodiscard]] virtual std::shared_ptr<BufferTable> const& table() const;
+    [[nodiscard]] virtual ConnectedOwner const& owner() const;
     [[nodiscard]] virtual std::string why_host_memory() const { return {}; }
     // The program's Store goes.
     virtual void close() noexcept {}
-    void require_own(char const* call) const { mark_.require_own(call); }
+    void require_own() const { mark_.require_own(); }
 
     // For holds.
     [[nodiscard]] virtual CopyTeam& team() = 0;
@@ -83,8 +81,7 @@ class BufferAccess {
                                                        StoreOptions const& options);
 // The store of the link's owner, which is waited for as ConnectOptions::wait_for_owner says. Throws
 // RefusedError where the owner has none.
-[[nodiscard]] std::shared_ptr<BufferAccess> find_store(char const* call,
-                                                       std::shared_ptr<Link> const& link);
+[[nodiscard]] std::shared_ptr<BufferAccess> find_store(std::shared_ptr<Link> const& link);
 
 // A buffer that this process has; given back at its end.
 class BufferHold {
@@ -111,18 +108,18 @@ class BufferHold {
         view_->read(store_->team(), to.data(), offset, to.size());
     }
     // Throws UsageError where a seal() that failed has left it without, or may have sealed it.
-    [[nodiscard]] std::byte* host(char const* call) const;
+    [[nodiscard]] std::span<std::byte> host() const;
     // The same; UnsupportedError where it has none.
-    [[nodiscard]] void* device_ptr(char const* call) const;
+    [[nodiscard]] void* device_ptr() const;
     // Throws UsageError while a mirror is awaited.
     void seal();
     // A mirror is going to write to it, or has, or will not.
     void await_mirror() { ++mirrors_; }
     void forget_mirror() { --mirrors_; }
-    void require_own(char const* call) const { mark_.require_own(call); }
+    void require_own() const { mark_.require_own(); }
 
    private:
-    void require_settled(char const* call) const;
+    void require_settled() const;
 
     ProcessMark mark_;
     std::shared_ptr<BufferAccess> store_;
@@ -156,12 +153,11 @@ template <class Sealed>
 class NewsSource {
    public:
     virtual ~NewsSource() = default;
-    [[nodiscard]] virtual int descriptor(char const* call) const = 0;
+    [[nodiscard]] virtual int descriptor() const = 0;
     // None: none has come in time.
-    [[nodiscard]] virtual std::optional<Sealed> next(char const* call,
-                                                     std::chrono::nanoseconds timeout) = 0;
+    [[nodiscard]] virtual std::optional<Sealed> next(std::chrono::nanoseconds timeout) = 0;
     [[nodiscard]] std::uint64_t missed() const { return missed_; }
-    void require_own(char const* call) const { mark_.require_own(call); }
+    void require_own() const { mark_.require_own(); }
 
    protected:
     [[nodiscard]] bool inherited() const { return mark_.inherited(); }

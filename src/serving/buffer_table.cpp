@@ -18,7 +18,7 @@ constexpr std::size_t most_known_sealed = 1024;
 
 StoreOptions checked_store(StoreOptions const& options) {
     if (options.bytes == 0 || options.buffers == 0) {
-        throw UsageError("Store", "there would be no room for a buffer");
+        throw UsageError("there would be no room for a buffer");
     }
     return options;
 }

@@ -52,7 +52,6 @@ class BufferTable {
     // Where this process has descriptors for fewer buffers than its options say: why, for people;
     // empty otherwise.
     [[nodiscard]] std::string why_fewer_buffers() const;
-    void require_own(char const* call) const { mark_.require_own(call); }
     [[nodiscard]] bool inherited() const { return mark_.inherited(); }
 
     // All throw Refusal, and create() what Device::allocate throws. Who gets one holds it.
@@ -151,8 +150,7 @@ class BufferTable {
 // Woken whenever a buffer is sealed, and when the store goes.
 class SealedFollower {
    public:
-    SealedFollower(char const* call, std::shared_ptr<BufferTable> table)
-        : table_(std::move(table)), wakeup_(call) {
+    explicit SealedFollower(std::shared_ptr<BufferTable> table) : table_(std::move(table)) {
         table_->follow(wakeup_);
     }
     ~SealedFollower() {

@@ -281,19 +281,15 @@ void read_message(Header const& header, std::span<std::byte const> bytes,
 
 }  // namespace
 
-void require_name(std::string_view call, std::string_view what, std::string_view name) {
+void require_name(std::string_view what, std::string_view name) {
     if (name == NameArgument::null_pointer) {
-        throw UsageError(call, fmt::format("a null pointer for the name of the {}", what));
+        throw UsageError(fmt::format("a null pointer for the name of the {}", what));
     }
     if (name.empty() || name.size() > longest_name) {
-        throw UsageError(call, fmt::format("a name of {} characters for the {}: 1 to {} are",
-                                           name.size(), what, longest_name));
+        throw UsageError(fmt::format("a name of {} characters for the {}: 1 to {} are", name.size(),
+                                     what, longest_name));
     }
-    try {
-        require_printable(what, name);
-    } catch (UsageError const& error) {
-        throw UsageError(call, error.cause());
-    }
+    require_printable(what, name);
 }
 
 void require_printable(std::string_view what, std::string_view name) {
@@ -348,8 +344,7 @@ Decoded decode(std::span<std::byte const> bytes, std::optional<std::size_t> desc
     read_message(header, bytes, decoded.message);
     std::size_t const wanted = descriptors_of(decoded.message);
     if (descriptors.value_or(wanted) == wanted) return decoded;
-    throw ProtocolError("decode",
-                        fmt::format("{}: descriptors: {} came with it, not {}",
+    throw ProtocolError(fmt::format("{}: descriptors: {} came with it, not {}",
                                     kinds[decoded.message.index()], *descriptors, wanted));
 }
 

@@ -39,7 +39,7 @@ inline constexpr std::uint64_t largest_buffer = std::uint64_t{1} << 40;
 class VersionError : public ProtocolError {
    public:
     VersionError(std::string const& text, std::uint32_t magic)
-        : ProtocolError("decode", text), magic_(magic) {}
+        : ProtocolError(text), magic_(magic) {}
     // The magic number of that version: an answer with it is understood to be of another version.
     [[nodiscard]] std::uint32_t magic() const { return magic_; }
 
@@ -297,8 +297,8 @@ using Message =
                  UnmappedBuffer, ForgetMemory, RemoveBuffer, BufferDone, NextBuffer, ListedBuffer,
                  WatchBuffers, SealedNotice, ShowMemory, ShownMemory, MissedBuffers>;
 
-// Throws UsageError, in the name of `call`, for a name that no message can have. `what` is named.
-void require_name(std::string_view call, std::string_view what, std::string_view name);
+// Throws UsageError for a name that no message can have. `what` is named.
+void require_name(std::string_view what, std::string_view name);
 // Throws UsageError for a control character and for bytes that are no UTF-8.
 void require_printable(std::string_view what, std::string_view name);
 // The name of a type, as processes send, compare and print it. A name that is too long is cut at a

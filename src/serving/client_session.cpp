@@ -19,8 +19,6 @@
 namespace carillon::detail {
 namespace {
 
-constexpr char const* status_call = "Connection::status";
-
 WireType wire_type(MessageType const& type) {
     return {type.bytes,   type.alignment,  type.layout,
             type.members, type.slot_lines, sent_name(type.name)};
@@ -51,7 +49,6 @@ void require_slots(Attached const& attached, Attach const& asked) {
         attached.shape.reply_lines == asked.reply.slot_lines)
         return;
     throw ProtocolError(
-        kind_row(asked.kind).call,
         fmt::format("the owner's slots have {} and {} lines, these types' {} and {}",
                     attached.shape.request_lines, attached.shape.reply_lines,
                     asked.request.slot_lines, asked.reply.slot_lines));
@@ -95,8 +92,8 @@ std::shared_ptr<ClientSession> ClientSession::make(std::shared_ptr<Link> link) {
 }
 
 Seen ClientSession::look(Look const& place, Deadline const& deadline) {
-    OwnerAnswer answer = link_->ask(status_call, place, deadline);
-    return std::move(said<Seen>(status_call, answer));
+    OwnerAnswer answer = link_->ask(place, deadline);
+    return std::move(said<Seen>(answer));
 }
 
 bool ClientSession::look_at_others(Seen const& first, Look place, ServedObject& object,
@@ -144,7 +141,7 @@ std::string ClientSession::why_host_memory() const {
 
 std::shared_ptr<ClientLease> ClientSession::lease_of(std::string_view object, ObjectKind kind,
                                                      MessageTypes const& types) {
-    require_name(kind_row(kind).call, "object", object);
+    require_name("object", object);
     Attach const attach{std::string(object), kind, wire_type(types.request), wire_type(types.reply),
                         link_->options().host_memory};
     {
@@ -198,26 +195,24 @@ ClientSession::LeasedChunks ClientSession::chunk_ring(std::string_view object,
 }
 
 std::shared_ptr<ClientLease> ClientSession::map_anywhere(Attach attach, Deadline const& deadline) {
-    char const* const call = kind_row(attach.kind).call;
     std::string why;
-    auto lease = in_either_memory(call, attach.host_memory, why,
-                                  [&] { return map(link_->ask(call, attach, deadline), attach); });
+    auto lease = in_either_memory(attach.host_memory, why,
+                                  [&] { return map(link_->ask(attach, deadline), attach); });
     auto const lock = link_->lock();
     if (!why.empty()) why_host_memory_ = why;
     return lease;
 }
 
 std::shared_ptr<ClientLease> ClientSession::map(OwnerAnswer answer, Attach const& asked) {
-    char const* const call = kind_row(asked.kind).call;
-    auto const* const attached = &said<Attached>(call, answer);
+    auto const* const attached = &said<Attached>(answer);
     try {
         if (answer.descriptors.empty()) {
-            throw SystemError(call, EMFILE, "there are none left for its memory");
+            throw SystemError({}, EMFILE, "there are none left for its memory");
         }
         require_slots(*attached, asked);
         SharedFiles files{std::move(answer.descriptors.at(0)), {}};
         if (answer.descriptors.size() > 1) files.host = std::move(answer.descriptors.at(1));
-        MappedChannel mapped(call, asked.kind, *attached, std::move(files));
+        MappedChannel mapped(asked.kind, *attached, std::move(files));
         auto lease = std::make_shared<ClientLease>(shared_from_this(), asked.object, *attached,
                                                    std::move(mapped));
         adopt(*lease);
@@ -245,7 +240,7 @@ void ClientSession::detach(ClientLease& lease) noexcept {
 
 void ClientSession::require_open(std::string const& object) const {
     auto const lock = link_->lock();
-    link_->require_there(lock, {});
+    link_->require_there(lock);
     auto const found = states_.find(object);
     if (found == states_.end()) return;
     std::string const& text = found->second.text;

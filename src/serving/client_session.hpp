@@ -51,7 +51,7 @@ class ClientSession final : public LeaseListener,
     [[nodiscard]] Link const& link() const { return *link_; }
     [[nodiscard]] OwnerStatus status();
     [[nodiscard]] std::string why_host_memory() const;
-    void require_own(std::string_view call) const { mark_.require_own(call); }
+    void require_own() const { mark_.require_own(); }
     [[nodiscard]] bool inherited() const { return mark_.inherited(); }
 
     // For its leases.

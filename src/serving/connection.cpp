@@ -8,6 +8,9 @@
 #include "serving/log_reader_state.hpp"
 
 namespace carillon {
+using detail::ClientSession;
+using detail::in_call_to;
+using detail::owned_here;
 
 ChannelCounters ServedBlock::all() const {
     return {gone.submitted + counters.submitted, gone.answered + counters.answered,
@@ -15,59 +18,63 @@ ChannelCounters ServedBlock::all() const {
             gone.stalls + counters.stalls,       counters.depth};
 }
 
-Connection::Connection(PathArgument const& path, ConnectOptions const& options)
-    : session_(detail::ClientSession::make(detail::Link::connect("Connection", path, options))) {}
+Connection::Connection(PathArgument const& path, ConnectOptions const& options) try
+    : session_(ClientSession::make(detail::Link::connect(path, options))) {
+} catch (...) {
+    detail::throw_named("Connection");
+}
 Connection::Connection(Connection&&) noexcept = default;
 Connection& Connection::operator=(Connection&&) noexcept = default;
 Connection::~Connection() = default;
 
-detail::ClientSession& Connection::session(std::string_view call) const {
-    detail::ClientSession& session = detail::owned(session_, call);
-    session.require_own(call);
-    return session;
-}
-
 ConnectedOwner const& Connection::owner() const {
-    return session("Connection::owner").link().owner();
+    return in_call_to(
+        "Connection::owner", session_,
+        [](ClientSession const& session) -> auto& { return session.link().owner(); });
 }
 
-OwnerStatus Connection::status() const { return session("Connection::status").status(); }
+OwnerStatus Connection::status() const {
+    return in_call_to("Connection::status", session_, &ClientSession::status);
+}
 
 Store Connection::store() const {
-    constexpr char const* call = "Connection::store";
-    return Store(detail::find_store(call, session(call).link().again(call)));
+    return in_call_to("Connection::store", session_, [](ClientSession const& session) {
+        return Store(detail::find_store(session.link().again()));
+    });
 }
 
 std::string Connection::why_host_memory() const {
-    return session("Connection::why_host_memory").why_host_memory();
+    return in_call_to("Connection::why_host_memory", session_, &ClientSession::why_host_memory);
 }
 
 detail::LeasedChannel Connection::attach(std::string_view object,
                                          detail::MessageTypes const& types) const {
-    return session("Connection::channel").attach(object, types);
+    return in_call_to("Connection::channel", session_, &ClientSession::attach, object, types);
 }
 
 detail::LeasedEnd<detail::MailboxView> Connection::mailbox_end(std::string_view object,
                                                                detail::MessageType const& type,
                                                                bool to_device) const {
-    auto const kind = to_device ? ObjectKind::mailbox : ObjectKind::mailbox_to_host;
-    return session("Connection::mailbox").mailbox(object, type, kind);
+    return owned_here(session_).mailbox(
+        object, type, to_device ? ObjectKind::mailbox : ObjectKind::mailbox_to_host);
 }
 
 LogReader Connection::log(NameArgument object) const {
-    return LogReader(detail::LogReaderState::make(
-        session("Connection::log").mailbox(object, detail::PublishedLog::type(), ObjectKind::log)));
+    return in_call_to("Connection::log", session_, [&](ClientSession& session) {
+        return LogReader(detail::LogReaderState::make(
+            session.mailbox(object, detail::PublishedLog::type(), ObjectKind::log)));
+    });
 }
 
 detail::LeasedEnd<detail::RingView> Connection::ring_end(std::string_view object,
                                                          detail::MessageType const& type,
                                                          bool to_device) const {
-    return session("Connection::ring").ring(object, type, to_device);
+    return owned_here(session_).ring(object, type, to_device);
 }
 
 std::shared_ptr<detail::ChunkRingState> Connection::chunk_ring_end(
     std::string_view object, detail::MessageType const& type) const {
-    auto const chunks = session("Connection::chunk_ring").chunk_ring(object, type);
+    auto const chunks = owned_here(session_).chunk_ring(object, type);
     return std::make_shared<detail::ChunkRingState>(chunks.end, chunks.chunk_bytes);
 }
 

@@ -23,7 +23,6 @@ constexpr std::chrono::milliseconds retry_period{5};
 Endpoint::Endpoint(ServeOptions const& options)
     : options_(checked_serve(options)),
       reception_(options_),
-      wakeup_(server_call),
       objects_(options_, reception_, sessions_) {}
 
 std::shared_ptr<Endpoint> Endpoint::make(ServeOptions const& options) {
@@ -48,8 +47,7 @@ Endpoint::~Endpoint() {
 void Endpoint::open(std::filesystem::path const& path) {
     std::lock_guard const lock(mutex_);
     if (thread_.joinable()) {
-        throw UsageError("Server::open",
-                         fmt::format("it is open already, at {}", reception_.path().string()));
+        throw UsageError(fmt::format("it is open already, at {}", reception_.path().string()));
     }
     reception_.open(path);
     try {
@@ -71,7 +69,7 @@ void Endpoint::add(std::unique_ptr<ServedItem> object) {
 
 void Endpoint::add(std::shared_ptr<BufferTable> store) {
     std::lock_guard const lock(mutex_);
-    if (buffers_) throw UsageError(server_call, "it has a store already");
+    if (buffers_) throw UsageError("it has a store already");
     buffers_.emplace(std::move(store), options_, reception_, sessions_, wakeup_);
     if (thread_.joinable()) buffers_->log_limits();
 }
@@ -168,7 +166,7 @@ void Endpoint::accept(UnixSocket socket) {
 
 void Endpoint::handle(Session& session, std::uint32_t id, Message const& message) {
     if (session.name.empty() != std::holds_alternative<Hello>(message)) {
-        throw ProtocolError(server_call, "a client says hello first, and once");
+        throw ProtocolError("a client says hello first, and once");
     }
     try {
         std::visit(
@@ -183,7 +181,7 @@ void Endpoint::handle(Session& session, std::uint32_t id, Message const& message
                     session.uses_buffers = true;
                     service.answer(session, id, said);
                 } else {
-                    throw ProtocolError(server_call, "a message that only an owner sends");
+                    throw ProtocolError("a message that only an owner sends");
                 }
             },
             message);

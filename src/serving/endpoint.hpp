@@ -44,7 +44,7 @@ class Endpoint {
     // Throws UsageError where it has a store.
     void add(std::shared_ptr<BufferTable> store);
 
-    void require_own(char const* call) const { mark_.require_own(call); }
+    void require_own() const { mark_.require_own(); }
     [[nodiscard]] std::filesystem::path const& path() const { return reception_.path(); }
     [[nodiscard]] std::vector<ConnectedClient> clients() const;
 

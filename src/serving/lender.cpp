@@ -140,14 +140,13 @@ LeaseTable Lender::device_view() const {
                 claims_ ? claims_->device_ptr() : nullptr);
 }
 
-LeaseTable Lender::take(std::string_view call, unsigned reader, CodeLocation const& where) {
+LeaseTable Lender::take(std::string_view giver, unsigned reader, CodeLocation const& where) {
     if (reader >= taken_.size()) {
-        throw UsageError(call,
-                         fmt::format("there is no reader {}: there are {}", reader, taken_.size()));
+        throw UsageError(fmt::format("there is no reader {}: there are {}", reader, taken_.size()));
     }
     std::lock_guard const lock(mutex_);
     LeaseTable const table = device_view();
-    taken_[reader].take(call, where, {table.lines + reader, table.status_of(reader, 0)});
+    taken_[reader].take(giver, where, {table.lines + reader, table.status_of(reader, 0)});
     return table;
 }
 

@@ -21,7 +21,6 @@ namespace {
 
 // Short enough for the small-string buffer: assigning it must not allocate.
 constexpr char const* no_memory = "no memory left";
-constexpr char const* socket_call = "Connection";
 // How often it is looked whether all is answered while a kernel drains, and otherwise.
 constexpr std::chrono::milliseconds drain_period{1};
 constexpr std::chrono::milliseconds quiet_period{1000};
@@ -38,57 +37,52 @@ bool is_news(Message const& message) {
 
 }  // namespace
 
-Link::Link(std::string_view call, ReachedOwner owner, ConnectOptions const& options)
-    : options_(options),
-      socket_(std::move(owner.socket)),
-      owners_end_(std::move(owner.end)),
-      wakeup_(call) {
+Link::Link(ReachedOwner owner, ConnectOptions const& options)
+    : options_(options), socket_(std::move(owner.socket)), owners_end_(std::move(owner.end)) {
     owner_.user = owner.user;
 }
 
-std::shared_ptr<Link> Link::reach(std::string_view call, std::filesystem::path const& path,
+std::shared_ptr<Link> Link::reach(std::filesystem::path const& path,
                                   ConnectOptions const& options) {
     Deadline const deadline(options.timeout);
     std::shared_ptr<Link> link(
-        new Link(call, reach_owner(call, path, options.timeout, options.owner_user), options),
-        DeleteOwn());
-    link->path_ = absolute_path(call, path);
-    link->introduce(call, deadline);
+        new Link(reach_owner(path, options.timeout, options.owner_user), options), DeleteOwn());
+    link->path_ = absolute_path(path);
+    link->introduce(deadline);
     return link;
 }
 
-std::shared_ptr<Link> Link::connect(std::string_view call, std::filesystem::path const& path,
-                                    ConnectOptions options) {
+std::shared_ptr<Link> Link::connect(std::filesystem::path const& path, ConnectOptions options) {
     if (options.name.empty()) options.name = name_of_program();
-    require_name(call, "client", options.name);
-    if (options.timeout.count() <= 0) throw UsageError(call, "the timeout is over already");
-    if (options.wait_for_owner.count() < 0) throw UsageError(call, "wait_for_owner is below 0");
+    require_name("client", options.name);
+    if (options.timeout.count() <= 0) throw UsageError("the timeout is over already");
+    if (options.wait_for_owner.count() < 0) throw UsageError("wait_for_owner is below 0");
     options.spin = spin_time(options.spin);
     return keep_trying(options.wait_for_owner, pause_of_connection,
-                       [&] { return reach(call, path, options); });
+                       [&] { return reach(path, options); });
 }
 
-std::shared_ptr<Link> Link::again(std::string_view call) const {
-    require_owner(call);
+std::shared_ptr<Link> Link::again() const {
+    require_owner();
     auto const pause_if_there = [&] {
-        require_owner(call);
+        require_owner();
         return pause_of_connection();
     };
     auto link = keep_trying(options_.wait_for_owner, pause_if_there,
-                            [&] { return reach(call, path_, options_); });
+                            [&] { return reach(path_, options_); });
     if (link->owner_.instance == owner_.instance) return link;
-    throw OwnerGoneError(call, fmt::format("another owner listens at {} now", path_.string()));
+    throw OwnerGoneError(fmt::format("another owner listens at {} now", path_.string()));
 }
 
-void Link::introduce(std::string_view call, Deadline const& deadline) {
-    OwnerAnswer answer = ask(call, Hello{options_.name}, deadline);
-    auto const& welcome = said<Welcome>(call, answer);
+void Link::introduce(Deadline const& deadline) {
+    OwnerAnswer answer = ask(Hello{options_.name}, deadline);
+    auto const& welcome = said<Welcome>(answer);
     owner_.name = welcome.name;
     owner_.process = static_cast<std::int32_t>(welcome.process);
     owner_.instance = welcome.instance;
 }
 
-OwnerAnswer Link::ask(std::string_view call, Message const& question, Deadline const& deadline,
+OwnerAnswer Link::ask(Message const& question, Deadline const& deadline,
                       std::function<void()> const& meanwhile) {
     Lock lock(mutex_);
     std::uint32_t const id = begin(question);
@@ -109,13 +103,13 @@ OwnerAnswer Link::ask(std::string_view call, Message const& question, Deadline c
     awaited_.erase(id);
     if (answer) {
         auto const* refused = std::get_if<Refused>(&answer->message);
-        if (refused != nullptr) throw RefusedError(call, refused->reason, refused->text);
+        if (refused != nullptr) throw RefusedError(refused->reason, refused->text);
         return std::move(*answer);
     }
-    require_connected(lock, call);
+    require_connected(lock);
     give_up(id, question);
     throw TimeoutError(
-        call, fmt::format("the owner has not answered within {}", duration_text(options_.timeout)));
+        fmt::format("the owner has not answered within {}", duration_text(options_.timeout)));
 }
 
 std::uint32_t Link::begin(Message const& question) {
@@ -167,7 +161,7 @@ void Link::send(std::uint32_t id, Message const& message) {
 void Link::flush() {
     try {
         while (!untold_.empty()) {
-            (void)socket_.send(socket_call, untold_.front().bytes);
+            (void)socket_.send(untold_.front().bytes);
             untold_.pop_front();
         }
     } catch (SystemError const& error) {
@@ -247,7 +241,7 @@ template <class There>
 Link::Heard Link::receive(There const& there) {
     for (unsigned i = 0; i < messages_at_once; ++i) {
         try {
-            Received received = socket_.receive(socket_call);
+            Received received = socket_.receive();
             if (std::holds_alternative<NothingThere>(received)) return Heard::all;
             if (std::holds_alternative<PeerClosed>(received)) {
                 lose_owner("the owner has closed the connection");
@@ -300,7 +294,7 @@ void Link::hear_unasked(std::uint32_t id, OwnerAnswer answer) {
     }
     if (id != 0 || !wants_news_ || !is_news(answer.message)) return give_back(answer);
     if (news_.size() == most_waiting) {
-        throw ProtocolError(socket_call, "the owner lends more unasked than it may");
+        throw ProtocolError("the owner lends more unasked than it may");
     }
     if (std::holds_alternative<LentBuffer>(answer.message)) ++came_unasked_;
     news_.push_back(std::move(answer));
@@ -317,11 +311,11 @@ void Link::give_back(OwnerAnswer const& answer) noexcept {
     }
 }
 
-std::optional<OwnerAnswer> Link::next_news(std::string_view call, Deadline const& deadline) {
+std::optional<OwnerAnswer> Link::next_news(Deadline const& deadline) {
     Lock lock(mutex_);
     (void)await(lock, deadline, [&] { return !news_.empty(); });
     if (news_.empty()) {
-        require_connected(lock, call);
+        require_connected(lock);
         return {};
     }
     std::optional<OwnerAnswer> first = std::move(news_.front());
@@ -342,14 +336,14 @@ std::uint64_t Link::came_unasked() const {
     return came_unasked_;
 }
 
-int Link::descriptor(std::string_view call) {
+int Link::descriptor() {
     Lock const lock(mutex_);
     if (watched_.get() >= 0) return watched_.get();
     FileDescriptor made(::epoll_create1(EPOLL_CLOEXEC));
     ::epoll_event event{};
     event.events = EPOLLIN;
     if (made.get() < 0 || ::epoll_ctl(made.get(), EPOLL_CTL_ADD, socket_.fd(), &event) != 0) {
-        throw SystemError(fmt::format("{}: epoll", call), errno);
+        throw SystemError("epoll", errno);
     }
     watched_ = std::move(made);
     watch_room();
@@ -371,21 +365,21 @@ bool Link::gone() const {
     return over();
 }
 
-void Link::require_owner(std::string_view call) const {
-    if (socket_.is_closed()) throw OwnerGoneError(call, "the owner has closed the connection");
+void Link::require_owner() const {
+    if (socket_.is_closed()) throw OwnerGoneError("the owner has closed the connection");
     ::pollfd ended{owners_end_.get(), POLLIN, 0};
-    if (::poll(&ended, 1, 0) == 1) throw OwnerGoneError(call, "the owner has ended");
+    if (::poll(&ended, 1, 0) == 1) throw OwnerGoneError("the owner has ended");
 }
 
-void Link::require_there(Lock const& /*lock*/, std::string_view call) const {
+void Link::require_there(Lock const& /*lock*/) const {
     if (gone_.empty()) return;
-    if (talks_nonsense_) throw ProtocolError(call, gone_);
-    throw OwnerGoneError(call, gone_);
+    if (talks_nonsense_) throw ProtocolError(gone_);
+    throw OwnerGoneError(gone_);
 }
 
-void Link::require_connected(Lock const& lock, std::string_view call) const {
-    if (refused_) throw RefusedError(call, refused_->reason, refused_->text);
-    require_there(lock, call);
+void Link::require_connected(Lock const& lock) const {
+    if (refused_) throw RefusedError(refused_->reason, refused_->text);
+    require_there(lock);
 }
 
 void Link::lose_owner(std::string why, bool talks_nonsense) noexcept {

@@ -38,16 +38,15 @@ struct OwnerAnswer {
 
 // An answer, of the kind that the question asks for. Throws ProtocolError for another one.
 template <class Expected>
-[[nodiscard]] Expected& said(std::string_view call, OwnerAnswer& answer) {
+[[nodiscard]] Expected& said(OwnerAnswer& answer) {
     if (auto* const expected = std::get_if<Expected>(&answer.message)) return *expected;
-    throw ProtocolError(call, "the owner says something else than was asked");
+    throw ProtocolError("the owner says something else than was asked");
 }
 
 // What `attempt` returns, which asks for memory: for the host's the second time, where the GPU's
 // cannot be mapped here. Throws UnsupportedError where that was the host's already.
 template <class Attempt>
-[[nodiscard]] auto in_either_memory(std::string_view call, bool& host_memory, std::string& why,
-                                    Attempt const& attempt) {
+[[nodiscard]] auto in_either_memory(bool& host_memory, std::string& why, Attempt const& attempt) {
     try {
         return attempt();
     } catch (UnsupportedError const& error) {  // no Vulkan here, or none for this GPU
@@ -55,7 +54,7 @@ template <class Attempt>
     } catch (VulkanError const& error) {
         why = error.what();
     }
-    if (host_memory) throw UnsupportedError(call, why);
+    if (host_memory) throw UnsupportedError(why);
     host_memory = true;
     return attempt();
 }
@@ -80,13 +79,12 @@ class Link {
     using Lock = std::unique_lock<std::mutex>;
 
     // Connects and introduces itself, and tries again as options.wait_for_owner says. Throws as
-    // Connection's constructor, in the name of `call`.
-    [[nodiscard]] static std::shared_ptr<Link> connect(std::string_view call,
-                                                       std::filesystem::path const& path,
+    // Connection's constructor.
+    [[nodiscard]] static std::shared_ptr<Link> connect(std::filesystem::path const& path,
                                                        ConnectOptions options);
     // Another connection to the same owner, as connect(). It waits for room in that owner, and not
     // for another owner. Throws OwnerGoneError where the owner has gone, or another has its path.
-    [[nodiscard]] std::shared_ptr<Link> again(std::string_view call) const;
+    [[nodiscard]] std::shared_ptr<Link> again() const;
     Link(Link const&) = delete;
     Link& operator=(Link const&) = delete;
     ~Link() { stop_listening(); }
@@ -101,8 +99,7 @@ class Link {
     // Sends a question and waits for its answer. `meanwhile` is called when the question is on its
     // way. The same Attach is not sent again while the owner has not answered the first one. Throws
     // RefusedError, TimeoutError, OwnerGoneError, ProtocolError.
-    [[nodiscard]] OwnerAnswer ask(std::string_view call, Message const& question,
-                                  Deadline const& deadline,
+    [[nodiscard]] OwnerAnswer ask(Message const& question, Deadline const& deadline,
                                   std::function<void()> const& meanwhile = nullptr);
     // Sends what asks for no answer: at once, or when the socket has room. Says nothing where the
     // owner has gone.
@@ -111,22 +108,21 @@ class Link {
     bool tell(Lock const& /*lock*/, Message const& message) noexcept { return say(message); }
 
     // The next of what is said of sealed buffers, if it comes in time. Throws as ask().
-    [[nodiscard]] std::optional<OwnerAnswer> next_news(std::string_view call,
-                                                       Deadline const& deadline);
+    [[nodiscard]] std::optional<OwnerAnswer> next_news(Deadline const& deadline);
     // Gives back the buffers among the news that nobody has taken.
     void drop_news() noexcept;
     // How many buffers have come unasked.
     [[nodiscard]] std::uint64_t came_unasked() const;
     // Readable while next_news() has something to do. Its first call throws SystemError.
-    [[nodiscard]] int descriptor(std::string_view call);
+    [[nodiscard]] int descriptor();
 
     // Whether the connection is over, as far as was heard.
     [[nodiscard]] bool gone() const;
     [[nodiscard]] bool gone(Lock const& /*lock*/) const { return !gone_.empty(); }
     // Throws OwnerGoneError if the owner has gone. Looks whether it has.
-    void require_owner(std::string_view call) const;
+    void require_owner() const;
     // Throws what has become of the owner, if it has gone. With the lock.
-    void require_there(Lock const& lock, std::string_view call) const;
+    void require_there(Lock const& lock) const;
 
     // Starts the thread that hears of leases, if none runs. `listener` gets what comes until
     // stop_listening(). Throws SystemError.
@@ -143,11 +139,10 @@ class Link {
     enum class Heard : std::uint8_t { all, much, end };
     class Reader;
 
-    Link(std::string_view call, ReachedOwner owner, ConnectOptions const& options);
-    [[nodiscard]] static std::shared_ptr<Link> reach(std::string_view call,
-                                                     std::filesystem::path const& path,
+    Link(ReachedOwner owner, ConnectOptions const& options);
+    [[nodiscard]] static std::shared_ptr<Link> reach(std::filesystem::path const& path,
                                                      ConnectOptions const& options);
-    void introduce(std::string_view call, Deadline const& deadline);
+    void introduce(Deadline const& deadline);
 
     // All of these with the lock.
     // The number of a question that is on its way.
@@ -172,7 +167,7 @@ class Link {
     void hear_unasked(std::uint32_t id, OwnerAnswer answer);
     // What nobody waits for any more.
     void give_back(OwnerAnswer const& answer) noexcept;
-    void require_connected(Lock const& lock, std::string_view call) const;
+    void require_connected(Lock const& lock) const;
     void lose_owner(std::string why, bool talks_nonsense = false) noexcept;
     // What descriptor() is readable for.
     void watch_room() noexcept;

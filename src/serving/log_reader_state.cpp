@@ -107,10 +107,8 @@ LogReader& LogReader::operator=(LogReader&&) noexcept = default;
 LogReader::~LogReader() = default;
 
 std::optional<LogRecord> LogReader::next(std::chrono::nanoseconds timeout) {
-    return detail::in_call("LogReader::next", [&] {
-        detail::LogReaderState& state = detail::owned(state_);
+    return detail::in_call_to("LogReader::next", state_, [&](detail::LogReaderState& state) {
         detail::OneThreadCall<> const one_thread(&state);
-        state.require_own();
         return state.next(timeout);
     });
 }

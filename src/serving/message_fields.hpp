@@ -40,7 +40,7 @@ class WireWriter {
     static void clean(std::string& text);
 
     [[noreturn]] void fail(std::string_view field, std::string_view why) const {
-        throw UsageError("encode", fmt::format("{}: {}: {}", message_, field, why));
+        throw UsageError(fmt::format("{}: {}: {}", message_, field, why));
     }
 
    private:
@@ -66,7 +66,7 @@ class WireReader {
     }
 
     [[noreturn]] void fail(std::string_view field, std::string_view why) const {
-        throw ProtocolError("decode", fmt::format("{}: {}: {}", message_, field, why));
+        throw ProtocolError(fmt::format("{}: {}: {}", message_, field, why));
     }
 
    private:

@@ -35,47 +35,32 @@ CountedRing ring_of_chunks(ObjectShape const& shape, ChannelTable const& at) {
     return {ChunkRingLayout::view(shape, at).ring, true};
 }
 
-constexpr char const* mailbox_call = "Connection::mailbox";
-constexpr char const* ring_call = "Connection::ring";
-
 // In the order of ObjectKind.
 constexpr std::array rows{
-    KindRow{.name = "kernel",
-            .call = "Connection::channel",
-            .bytes = bytes_of_channel,
-            .format = format_channel},
+    KindRow{.name = "kernel", .bytes = bytes_of_channel, .format = format_channel},
     KindRow{.name = "mailbox",
-            .call = mailbox_call,
             .any_lines = true,
             .begins_again = true,
             .bytes = bytes_of<MailboxLayout>,
             .format = format<MailboxLayout>},
     KindRow{.name = "ring to the device",
-            .call = ring_call,
             .bytes = bytes_of<RingToDeviceLayout>,
             .format = format<RingToDeviceLayout>,
             .ring = ring_to_device},
     KindRow{.name = "ring to the host",
-            .call = ring_call,
             .bytes = bytes_of<RingToHostLayout>,
             .format = format<RingToHostLayout>,
             .ring = ring_to_host},
     KindRow{.name = "chunk ring",
-            .call = "Connection::chunk_ring",
             .chunks = true,
             .bytes = bytes_of<ChunkRingLayout>,
             .format = format<ChunkRingLayout>,
             .ring = ring_of_chunks},
     KindRow{.name = "mailbox to the host",
-            .call = mailbox_call,
             .published = true,
             .any_lines = true,
             .bytes = bytes_of<MailboxLayout>},
-    KindRow{.name = "log",
-            .call = "Connection::log",
-            .published = true,
-            .any_lines = true,
-            .bytes = bytes_of<MailboxLayout>},
+    KindRow{.name = "log", .published = true, .any_lines = true, .bytes = bytes_of<MailboxLayout>},
 };
 static_assert(rows.size() == static_cast<std::size_t>(last_kind) + 1);
 

@@ -28,7 +28,6 @@ struct CountedRing {
 
 struct KindRow {
     std::string_view name;
-    char const* call;           // by which clients ask for it
     bool published = false;     // any number of clients map it, for reading alone
     bool any_lines = false;     // its slots may have a number of lines that is no power of two
     bool chunks = false;        // it has chunks beside its slots

@@ -58,7 +58,7 @@ std::string difference(ObjectKind kind, MessageType const& ours, WireType const&
 }  // namespace
 
 std::vector<std::unique_ptr<ServedItem>> ObjectService::add(std::unique_ptr<ServedItem> object) {
-    require_name(server_call, "object", object->name());
+    require_name("object", object->name());
     auto const same = std::ranges::find_if(
         objects_, [&](auto const& each) { return each->name() == object->name(); });
     if (same == objects_.end()) {
@@ -67,8 +67,8 @@ std::vector<std::unique_ptr<ServedItem>> ObjectService::add(std::unique_ptr<Serv
     }
     (void)(*same)->look(true);
     if (!(*same)->ended()) {
-        throw UsageError(server_call, fmt::format(R"(there is a {} of the name "{}" already)",
-                                                  to_string((*same)->kind()), (*same)->name()));
+        throw UsageError(fmt::format(R"(there is a {} of the name "{}" already)",
+                                     to_string((*same)->kind()), (*same)->name()));
     }
     object->follow();
     former_.push_back(std::move(object));

@@ -15,11 +15,11 @@ namespace {
 
 // What `ask` returns. Throws RefusedError for what the table says no to.
 template <class Ask>
-auto unless_refused(char const* call, Ask&& ask) {
+auto unless_refused(Ask&& ask) {
     try {
         return ask();
     } catch (Refusal const& refusal) {
-        throw RefusedError(call, refusal.reason, refusal.text);
+        throw RefusedError(refusal.reason, refusal.text);
     }
 }
 
@@ -29,39 +29,37 @@ class OwnAccess final : public BufferAccess, public std::enable_shared_from_this
         : table_(new BufferTable(device, options), DeleteOwn()),
           team_(CopyTeam::make(options.copy_threads)) {}
 
-    [[nodiscard]] std::shared_ptr<BufferHold> create(char const* call, std::string const& name,
+    [[nodiscard]] std::shared_ptr<BufferHold> create(std::string const& name,
                                                      std::size_t bytes) override {
         if (table_->device().traits().write_combining) team_->expect(bytes);
         return make_hold_of(
-            unless_refused(call, [&] { return table_->create(self_, name, bytes, false); }),
+            unless_refused([&] { return table_->create(self_, name, bytes, false); }),
             BufferUse::writing);
     }
-    [[nodiscard]] std::shared_ptr<BufferHold> get(char const* call, BufferKey const& key) override {
-        return make_hold_of(unless_refused(call, [&] { return table_->get(self_, key); }),
+    [[nodiscard]] std::shared_ptr<BufferHold> get(BufferKey const& key) override {
+        return make_hold_of(unless_refused([&] { return table_->get(self_, key); }),
                             BufferUse::reading);
     }
-    void remove(char const* call, BufferKey const& key) override {
-        unless_refused(call, [&] { return table_->remove(self_, key); });
+    void remove(BufferKey const& key) override {
+        unless_refused([&] { return table_->remove(self_, key); });
     }
-    [[nodiscard]] std::vector<BufferInfo> list(char const* /*call*/) override {
+    [[nodiscard]] std::vector<BufferInfo> list() override {
         std::vector<BufferInfo> all;
         while (auto next = table_->after(all.empty() ? 0 : all.back().id)) {
             all.push_back(std::move(*next));
         }
         return all;
     }
-    [[nodiscard]] std::unique_ptr<ToldSource> sealed_events(char const* call) override;
-    [[nodiscard]] std::unique_ptr<LentSource> sealed_buffers(char const* call) override;
-    [[nodiscard]] std::shared_ptr<BufferTable> const& table(char const* /*call*/) const override {
-        return table_;
-    }
+    [[nodiscard]] std::unique_ptr<ToldSource> sealed_events() override;
+    [[nodiscard]] std::unique_ptr<LentSource> sealed_buffers() override;
+    [[nodiscard]] std::shared_ptr<BufferTable> const& table() const override { return table_; }
     void close() noexcept override {
         if (!table_->inherited()) table_->close();
     }
     [[nodiscard]] CopyTeam& team() override { return *team_; }
     void seal(std::uint64_t id, std::function<void()> const& meanwhile) override {
         meanwhile();
-        unless_refused("MutableBuffer::seal", [&] { table_->seal(self_, id); });
+        unless_refused([&] { table_->seal(self_, id); });
     }
     void release(std::uint64_t id) noexcept override { (void)table_->release(own_process, id); }
 
@@ -86,14 +84,11 @@ class OwnAccess final : public BufferAccess, public std::enable_shared_from_this
 
 class OwnTold final : public ToldSource {
    public:
-    OwnTold(char const* call, std::shared_ptr<BufferTable> table)
-        : table_(std::move(table)), follower_(call, table_), next_(table_->sealed_so_far()) {}
+    OwnTold(std::shared_ptr<BufferTable> table)
+        : table_(std::move(table)), follower_(table_), next_(table_->sealed_so_far()) {}
 
-    [[nodiscard]] int descriptor(char const* /*call*/) const override {
-        return follower_.wakeup().fd();
-    }
-    [[nodiscard]] std::optional<SealedBuffer> next(char const* call,
-                                                   std::chrono::nanoseconds timeout) override {
+    [[nodiscard]] int descriptor() const override { return follower_.wakeup().fd(); }
+    [[nodiscard]] std::optional<SealedBuffer> next(std::chrono::nanoseconds timeout) override {
         Deadline const deadline(timeout);
         for (;;) {
             follower_.wakeup().reset();
@@ -102,7 +97,7 @@ class OwnTold final : public ToldSource {
             auto after = next_;
             if (closed || table_->sealed(after)) follower_.wakeup().wake();  // there is more to say
             if (found) return found;
-            if (closed) throw OwnerGoneError(call, "the store has gone");
+            if (closed) throw OwnerGoneError("the store has gone");
             if (deadline.passed()) return {};
             ::pollfd woken{follower_.wakeup().fd(), POLLIN, 0};
             (void)::poll(&woken, 1, poll_period(deadline));
@@ -117,17 +112,17 @@ class OwnTold final : public ToldSource {
 
 class OwnLent final : public LentSource {
    public:
-    OwnLent(char const* call, std::shared_ptr<OwnAccess> access)
-        : access_(std::move(access)), told_(call, access_->table(call)) {}
+    OwnLent(std::shared_ptr<OwnAccess> access)
+        : access_(std::move(access)), told_(access_->table()) {}
 
-    [[nodiscard]] int descriptor(char const* call) const override { return told_.descriptor(call); }
+    [[nodiscard]] int descriptor() const override { return told_.descriptor(); }
     [[nodiscard]] std::optional<std::shared_ptr<BufferHold>> next(
-        char const* call, std::chrono::nanoseconds timeout) override {
+        std::chrono::nanoseconds timeout) override {
         Deadline const deadline(timeout);
-        while (auto const sealed = told_.next(call, deadline.left())) {
+        while (auto const sealed = told_.next(deadline.left())) {
             missed_ += sealed->missed;
             try {
-                return access_->get(call, {sealed->id});
+                return access_->get({sealed->id});
             } catch (RefusedError const&) {  // it was removed meanwhile
                 ++missed_;
             } catch (...) {
@@ -143,12 +138,10 @@ class OwnLent final : public LentSource {
     OwnTold told_;
 };
 
-std::unique_ptr<ToldSource> OwnAccess::sealed_events(char const* call) {
-    return std::make_unique<OwnTold>(call, table_);
-}
+std::unique_ptr<ToldSource> OwnAccess::sealed_events() { return std::make_unique<OwnTold>(table_); }
 
-std::unique_ptr<LentSource> OwnAccess::sealed_buffers(char const* call) {
-    return std::make_unique<OwnLent>(call, shared_from_this());
+std::unique_ptr<LentSource> OwnAccess::sealed_buffers() {
+    return std::make_unique<OwnLent>(shared_from_this());
 }
 
 }  // namespace

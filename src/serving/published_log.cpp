@@ -27,7 +27,6 @@ PublishedLog::PublishedLog(Device const& device, std::uint32_t capacity)
     : device_(device), capacity_(capacity) {
     if (std::has_single_bit(capacity) && capacity >= 2 && capacity <= most_shared_messages) return;
     throw UsageError(
-        "LogService",
         fmt::format("LogOptions::shared_capacity {}: it is a power of two from 2 to {}", capacity,
                     most_shared_messages));
 }

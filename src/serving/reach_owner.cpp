@@ -19,12 +19,12 @@ constexpr std::chrono::milliseconds soon{5};
 constexpr std::chrono::milliseconds after_a_refusal{50};
 constexpr std::chrono::milliseconds never{0};
 
-void require_user(std::string_view call, std::filesystem::path const& path,
-                  PeerCredentials const& owner, std::optional<std::uint32_t> wanted) {
+void require_user(std::filesystem::path const& path, PeerCredentials const& owner,
+                  std::optional<std::uint32_t> wanted) {
     bool const nameless = is_nameless_user(owner.uid);
     if (wanted ? owner.uid == *wanted && !nameless : is_kept_for(owner.uid)) return;
     throw RefusedError(
-        call, RefusalReason::wrong_owner,
+        RefusalReason::wrong_owner,
         fmt::format("who listens at {} is {}, process {}, and not {} (owner_user)", path.string(),
                     nameless ? fmt::format("a user that this user namespace has no name for ({})",
                                            owner.uid)
@@ -35,26 +35,26 @@ void require_user(std::string_view call, std::filesystem::path const& path,
 }
 
 // Where it has ended another process that has the socket keeps it open, and takes up nobody.
-FileDescriptor end_of_owner(std::string_view call, UnixSocket const& socket) {
-    auto process = socket.peer_process(call);
+FileDescriptor end_of_owner(UnixSocket const& socket) {
+    auto process = socket.peer_process();
     if (process.ended) {
-        throw OwnerGoneError(call, socket.is_closed()
-                                       ? "the process that listened there has ended"
-                                       : "the process that listened there has ended, and another "
-                                         "has its socket still");
+        throw OwnerGoneError(socket.is_closed()
+                                 ? "the process that listened there has ended"
+                                 : "the process that listened there has ended, and another "
+                                   "has its socket still");
     }
     return std::move(process.end);
 }
 
 }  // namespace
 
-ReachedOwner reach_owner(std::string_view call, std::filesystem::path const& path,
-                         std::chrono::nanoseconds timeout, std::optional<std::uint32_t> user) {
-    if (user) require_possible_number(call, "owner_user", *user);
-    UnixSocket socket = connect_unix(call, path, timeout);
-    PeerCredentials const owner = socket.peer(call);
-    require_user(call, path, owner, user);
-    FileDescriptor end = end_of_owner(call, socket);
+ReachedOwner reach_owner(std::filesystem::path const& path, std::chrono::nanoseconds timeout,
+                         std::optional<std::uint32_t> user) {
+    if (user) require_possible_number("owner_user", *user);
+    UnixSocket socket = connect_unix(path, timeout);
+    PeerCredentials const owner = socket.peer();
+    require_user(path, owner, user);
+    FileDescriptor end = end_of_owner(socket);
     return {std::move(socket), std::move(end), owner.uid};
 }
 

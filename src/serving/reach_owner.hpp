@@ -26,7 +26,7 @@ struct ReachedOwner {
 // Connects, and looks whose socket that is: `user` as ConnectOptions::owner_user. Nothing is sent.
 // Throws as connect_unix, RefusedError for another user's, OwnerGoneError where the process has
 // ended and a child of it has the socket still.
-[[nodiscard]] ReachedOwner reach_owner(std::string_view call, std::filesystem::path const& path,
+[[nodiscard]] ReachedOwner reach_owner(std::filesystem::path const& path,
                                        std::chrono::nanoseconds timeout,
                                        std::optional<std::uint32_t> user);
 

@@ -38,7 +38,7 @@ std::uint64_t new_instance() {
 }
 
 void require_possible(std::string_view field, std::vector<std::uint32_t> const& numbers) {
-    for (std::uint32_t const each : numbers) require_possible_number(server_call, field, each);
+    for (std::uint32_t const each : numbers) require_possible_number(field, each);
 }
 
 }  // namespace
@@ -51,21 +51,19 @@ Refusal refusal_of(std::exception const& error) {
 }
 
 ServeOptions checked_serve(ServeOptions options) {
-    require_name(server_call, "owner", *options.name);
+    require_name("owner", *options.name);
     if ((options.mode & ~0777U) != 0) {
-        throw UsageError(server_call,
-                         fmt::format("mode {:o}: a socket has nine bits of it", options.mode));
+        throw UsageError(fmt::format("mode {:o}: a socket has nine bits of it", options.mode));
     }
     if ((options.mode & 0222U) == 0) {
-        throw UsageError(server_call,
-                         fmt::format("mode {:o}: nobody could ever connect, which takes the "
-                                     "permission to write",
-                                     options.mode));
+        throw UsageError(
+            fmt::format("mode {:o}: nobody could ever connect, which takes the "
+                        "permission to write",
+                        options.mode));
     }
     auto const need = [](char const* field, std::size_t value, char const* what) {
         if (value != 0) return;
-        throw UsageError(server_call,
-                         fmt::format("ServeOptions::{} of 0: nobody could ever {}", field, what));
+        throw UsageError(fmt::format("ServeOptions::{} of 0: nobody could ever {}", field, what));
     };
     need("connections", options.connections, "connect");
     need("channels_per_connection", options.channels_per_connection, "attach");
@@ -81,7 +79,7 @@ ServeOptions checked_serve(ServeOptions options) {
 Reception::Reception(ServeOptions const& options) : options_(options), instance_(new_instance()) {}
 
 void Reception::open(std::filesystem::path const& path) {
-    listener_.emplace(server_call, path, options_.mode);
+    listener_.emplace(path, options_.mode);
     path_ = path;
     // Each takes two, and others of this process are wanted too.
     std::size_t const fit = std::max<std::size_t>(limit_of_descriptors() / 4, 1);
@@ -129,7 +127,7 @@ void Reception::accept_all(::pollfd const& listened,
 
 std::optional<Refusal> Reception::admit(Visitor& visitor) {
     try {
-        visitor.peer = visitor.socket.peer(server_call);
+        visitor.peer = visitor.socket.peer();
         if (!is_allowed(visitor)) {
             return Refusal{
                 RefusalReason::not_allowed,
@@ -138,7 +136,7 @@ std::optional<Refusal> Reception::admit(Visitor& visitor) {
         auto refusal = require_place(visitor.peer.uid);
         if (refusal && drop_stranger(visitor.peer.uid)) refusal = require_place(visitor.peer.uid);
         if (refusal) return refusal;
-        auto process = visitor.socket.peer_process(server_call);
+        auto process = visitor.socket.peer_process();
         if (process.ended && !visitor.socket.is_closed()) {
             return Refusal{RefusalReason::other,
                            "the process that connected has ended, and another has its socket"};
@@ -206,7 +204,7 @@ bool Reception::is_allowed(Visitor const& visitor) const {
     if (is_own_user(peer.uid)) return true;
     if (std::ranges::count(options_.users, peer.uid) != 0 && !is_nameless_user(peer.uid))
         return true;
-    std::vector<gid_t> groups = visitor.socket.peer_groups(server_call);
+    std::vector<gid_t> groups = visitor.socket.peer_groups();
     groups.push_back(peer.gid);
     return std::ranges::any_of(groups, [&](gid_t group) {
         return std::ranges::count(options_.groups, group) != 0 && !is_nameless_group(group);
@@ -221,7 +219,7 @@ void Reception::receive_from(Visitor& visitor, std::function<void(Decoded const&
     if (!visitor.heard) return;
     for (unsigned i = 0; i < messages_in_a_turn && !visitor.over && visitor.unsent.empty(); ++i) {
         try {
-            Received const received = visitor.socket.receive(server_call, 0);
+            Received const received = visitor.socket.receive(0);
             if (std::holds_alternative<NothingThere>(received)) return;
             if (std::holds_alternative<PeerClosed>(received)) {
                 visitor.over = true;
@@ -261,7 +259,7 @@ void Reception::refuse(Visitor& visitor, std::uint32_t id, Refusal refusal) {
 
 bool Reception::try_send(Visitor& visitor, std::vector<std::byte> const& bytes) const {
     try {
-        if (!visitor.socket.send(server_call, bytes)) visitor.over = true;
+        if (!visitor.socket.send(bytes)) visitor.over = true;
         return true;
     } catch (SystemError const& error) {
         if (!is_out_of_room(error.code())) throw;
@@ -316,8 +314,7 @@ Reception::Unread Reception::count_unread(uid_t user) const {
 void Reception::lend(Visitor& visitor, std::uint32_t id, Message const& message,
                      std::span<int const> descriptors) {
     try {
-        if (!visitor.socket.send(server_call, encode(id, message), descriptors))
-            visitor.over = true;
+        if (!visitor.socket.send(encode(id, message), descriptors)) visitor.over = true;
         visitor.unread_descriptors += static_cast<unsigned>(descriptors.size());
     } catch (SystemError const& error) {
         if (!is_out_of_room(error.code())) visitor.over = true;

@@ -28,8 +28,6 @@
 
 namespace carillon::detail {
 
-inline constexpr char const* server_call = "Server";
-
 // Throws UsageError for options that make no sense.
 [[nodiscard]] ServeOptions checked_serve(ServeOptions options);
 

@@ -8,6 +8,9 @@
 #include "serving/endpoint.hpp"
 
 namespace carillon {
+using detail::Endpoint;
+using detail::in_call_to;
+
 namespace {
 
 ServeOptions with_name(ServeOptions options, char const* name) {
@@ -17,31 +20,35 @@ ServeOptions with_name(ServeOptions options, char const* name) {
 
 }  // namespace
 
-Server::Server(ServeOptions const& options)
-    : endpoint_(detail::Endpoint::make(with_name(options, "kernel"))) {}
-Server::Server(PathArgument const& path, ServeOptions const& options) : Server(options) {
+Server::Server(ServeOptions const& options) try
+    : endpoint_(detail::Endpoint::make(with_name(options, "kernel"))) {
+} catch (...) {
+    detail::throw_named("Server");
+}
+Server::Server(PathArgument const& path, ServeOptions const& options) try : Server(options) {
     open(path);
+} catch (...) {
+    detail::throw_named("Server");
 }
 Server::Server(Server&&) noexcept = default;
 Server& Server::operator=(Server&&) noexcept = default;
 Server::~Server() = default;
 
-detail::Endpoint& Server::endpoint(char const* call) const {
-    detail::Endpoint& endpoint = detail::owned(endpoint_, call);
-    endpoint.require_own(call);
-    return endpoint;
+void Server::open(PathArgument const& path) {
+    in_call_to("Server::open", endpoint_, &Endpoint::open, path);
 }
-
-void Server::open(PathArgument const& path) { endpoint("Server::open").open(path); }
 
 void Server::add(Store const& store) {
-    constexpr char const* call = "Server::add";
-    endpoint(call).add(store.access(call).table(call));
+    in_call_to("Server::add", endpoint_, [&](Endpoint& endpoint) {
+        endpoint.add(detail::owned_here(store.access_).table());
+    });
 }
 
-std::filesystem::path const& Server::path() const { return endpoint("Server::path").path(); }
+std::filesystem::path const& Server::path() const {
+    return in_call_to("Server::path", endpoint_, &Endpoint::path);
+}
 std::vector<ConnectedClient> Server::clients() const {
-    return endpoint("Server::clients").clients();
+    return in_call_to("Server::clients", endpoint_, &Endpoint::clients);
 }
 
 namespace detail {
@@ -55,16 +62,18 @@ Server ServerMaker::make(std::filesystem::path const& path, std::shared_ptr<Lend
 }
 
 void ServerMaker::add(Server& server, std::string_view name, std::shared_ptr<Lender> kernel) {
-    server.endpoint("Server::add").add(serve_lender(std::string(name), std::move(kernel)));
+    owned_here(server.endpoint_).add(serve_lender(std::string(name), std::move(kernel)));
 }
 
 void ServerMaker::share(Server& server, std::string_view name, std::shared_ptr<Lender> object) {
-    server.endpoint("Server::share").add(serve_lender(std::string(name), std::move(object)));
+    in_call("Server::share", [&] { add(server, name, std::move(object)); });
 }
 
 void ServerMaker::share(Server& server, std::string_view name,
                         std::shared_ptr<PublishedObject> object) {
-    server.endpoint("Server::share").add(serve_published(std::string(name), std::move(object)));
+    in_call("Server::share", [&] {
+        owned_here(server.endpoint_).add(serve_published(std::string(name), std::move(object)));
+    });
 }
 
 }  // namespace detail

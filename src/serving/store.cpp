@@ -9,13 +9,21 @@
 #include "serving/link.hpp"
 
 namespace carillon {
+using detail::BufferAccess;
 using detail::BufferMaker;
+using detail::in_call_to;
 using detail::key_of;
 
-Store::Store(Device const& device, StoreOptions const& options)
-    : Store(detail::make_store(device, options)) {}
-Store::Store(PathArgument const& path, ConnectOptions const& options)
-    : Store(detail::find_store("Store", detail::Link::connect("Store", path, options))) {}
+Store::Store(Device const& device, StoreOptions const& options) try
+    : Store(detail::make_store(device, options)) {
+} catch (...) {
+    detail::throw_named("Store");
+}
+Store::Store(PathArgument const& path, ConnectOptions const& options) try
+    : Store(detail::find_store(detail::Link::connect(path, options))) {
+} catch (...) {
+    detail::throw_named("Store");
+}
 Store::Store(std::shared_ptr<detail::BufferAccess> access) : access_(std::move(access)) {}
 Store::Store(Store&&) noexcept = default;
 Store& Store::operator=(Store&& other) noexcept {
@@ -29,74 +37,69 @@ Store::~Store() {
     if (access_ != nullptr) access_->close();
 }
 
-detail::BufferAccess& Store::access(char const* call) const {
-    detail::BufferAccess& access = detail::owned(access_, call);
-    access.require_own(call);
-    return access;
-}
-
 MutableBuffer Store::create(NameArgument name, std::size_t bytes) const {
-    constexpr char const* call = "Store::create";
-    detail::require_buffer(call, name, bytes);
-    return BufferMaker::make_mutable(access(call).create(call, std::string(name), bytes));
+    return in_call_to("Store::create", access_, [&](BufferAccess& access) {
+        detail::require_buffer(name, bytes);
+        return BufferMaker::make_mutable(access.create(std::string(name), bytes));
+    });
 }
 
 Buffer Store::get(std::uint64_t id) const {
-    constexpr char const* call = "Store::get";
-    return BufferMaker::make(access(call).get(call, key_of(call, id)));
+    return in_call_to("Store::get", access_, [&](BufferAccess& access) {
+        return BufferMaker::make(access.get(key_of(id)));
+    });
 }
 Buffer Store::get(NameArgument name) const {
-    constexpr char const* call = "Store::get";
-    return BufferMaker::make(access(call).get(call, key_of(call, name)));
+    return in_call_to("Store::get", access_, [&](BufferAccess& access) {
+        return BufferMaker::make(access.get(key_of(name)));
+    });
 }
 
 void Store::remove(std::uint64_t id) const {
-    constexpr char const* call = "Store::remove";
-    access(call).remove(call, key_of(call, id));
+    in_call_to("Store::remove", access_, [&](BufferAccess& access) { access.remove(key_of(id)); });
 }
 void Store::remove(NameArgument name) const {
-    constexpr char const* call = "Store::remove";
-    access(call).remove(call, key_of(call, name));
+    in_call_to("Store::remove", access_,
+               [&](BufferAccess& access) { access.remove(key_of(name)); });
 }
 
 std::vector<BufferInfo> Store::list() const {
-    constexpr char const* call = "Store::list";
-    return access(call).list(call);
+    return in_call_to("Store::list", access_, &BufferAccess::list);
 }
 
 SealedEvents Store::sealed_events() const {
-    constexpr char const* call = "Store::sealed_events";
-    return BufferMaker::make(access(call).sealed_events(call));
+    return BufferMaker::make(
+        in_call_to("Store::sealed_events", access_, &BufferAccess::sealed_events));
 }
 
 SealedBuffers Store::sealed_buffers() const {
-    constexpr char const* call = "Store::sealed_buffers";
-    return BufferMaker::make(access(call).sealed_buffers(call));
+    return BufferMaker::make(
+        in_call_to("Store::sealed_buffers", access_, &BufferAccess::sealed_buffers));
 }
 
 Server Store::serve(PathArgument const& path, ServeOptions const& options) const {
-    constexpr char const* call = "Store::serve";
-    (void)access(call).table(call);
-    ServeOptions named = options;
-    if (!named.name) named.name = "store";
-    Server server(named);
-    server.add(*this);
-    server.open(path);
-    return server;
+    return in_call_to("Store::serve", access_, [&](BufferAccess const& access) {
+        (void)access.table();
+        ServeOptions named = options;
+        if (!named.name) named.name = "store";
+        Server server(named);
+        server.add(*this);
+        server.open(path);
+        return server;
+    });
 }
 
 Doorbell<Direction::to_device>::DeviceEnd Store::sealed_doorbell() const {
-    constexpr char const* call = "Store::sealed_doorbell";
-    return access(call).table(call)->doorbell();
+    return in_call_to("Store::sealed_doorbell", access_,
+                      [](BufferAccess const& access) { return access.table()->doorbell(); });
 }
 
 ConnectedOwner const& Store::owner() const {
-    constexpr char const* call = "Store::owner";
-    return access(call).owner(call);
+    return in_call_to("Store::owner", access_, &BufferAccess::owner);
 }
 
 std::string Store::why_host_memory() const {
-    return access("Store::why_host_memory").why_host_memory();
+    return in_call_to("Store::why_host_memory", access_, &BufferAccess::why_host_memory);
 }
 
 }  // namespace carillon

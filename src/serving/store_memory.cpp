@@ -20,7 +20,7 @@ StoreMemory::StoreMemory(Device const& device, bool of_host, std::uint64_t numbe
                          uid_t user)
     : number_(number), size_(size), user_(user) {
     if (of_host) {
-        require_machine_memory("Store", size);
+        require_machine_memory(size);
         file_ = std::make_shared<FileDescriptor const>(new_sealable_memory(size));
         return;
     }

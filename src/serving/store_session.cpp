@@ -29,25 +29,23 @@ class StoreSession final : public BufferAccess, public std::enable_shared_from_t
         : link_(std::move(link)), team_(CopyTeam::make(options().copy_threads)) {}
 
     [[nodiscard]] Link& link() const { return *link_; }
-    [[nodiscard]] ConnectedOwner const& owner(char const* /*call*/) const override {
-        return link_->owner();
-    }
+    [[nodiscard]] ConnectedOwner const& owner() const override { return link_->owner(); }
     [[nodiscard]] std::string why_host_memory() const override {
         std::lock_guard const lock(brief_);
         return why_host_memory_;
     }
 
     // In memory of the host's where the GPU's cannot be mapped here.
-    [[nodiscard]] std::shared_ptr<BufferHold> create(char const* call, std::string const& name,
+    [[nodiscard]] std::shared_ptr<BufferHold> create(std::string const& name,
                                                      std::size_t bytes) override {
         Alone const alone(*this);
         Deadline const deadline = link_->due();
         CreateBuffer create{name, bytes, options().host_memory || never_mapped_};
         if (across_a_bus_) team_->expect(bytes);  // which is awake when there is a buffer
         std::string why;
-        auto hold = in_either_memory(call, create.host_memory, why, [&] {
+        auto hold = in_either_memory(create.host_memory, why, [&] {
             try {
-                return ask_for(call, create, deadline);
+                return ask_for(create, deadline);
             } catch (UnsupportedError const&) {
                 never_mapped_ = true;
                 throw;
@@ -57,23 +55,23 @@ class StoreSession final : public BufferAccess, public std::enable_shared_from_t
         if (!why.empty()) why_host_memory_.swap(why);
         return hold;
     }
-    [[nodiscard]] std::shared_ptr<BufferHold> get(char const* call, BufferKey const& key) override {
+    [[nodiscard]] std::shared_ptr<BufferHold> get(BufferKey const& key) override {
         Alone const alone(*this);
-        return ask_for(call, GetBuffer{key.id, key.name}, link_->due());
+        return ask_for(GetBuffer{key.id, key.name}, link_->due());
     }
-    void remove(char const* call, BufferKey const& key) override {
+    void remove(BufferKey const& key) override {
         Alone const alone(*this);
-        OwnerAnswer answer = link_->ask(call, RemoveBuffer{key.id, key.name}, link_->due());
-        make_ready(said<BufferDone>(call, answer).spare);
+        OwnerAnswer answer = link_->ask(RemoveBuffer{key.id, key.name}, link_->due());
+        make_ready(said<BufferDone>(answer).spare);
     }
-    [[nodiscard]] std::vector<BufferInfo> list(char const* call) override;
-    [[nodiscard]] std::unique_ptr<ToldSource> sealed_events(char const* call) override;
-    [[nodiscard]] std::unique_ptr<LentSource> sealed_buffers(char const* call) override;
+    [[nodiscard]] std::vector<BufferInfo> list() override;
+    [[nodiscard]] std::unique_ptr<ToldSource> sealed_events() override;
+    [[nodiscard]] std::unique_ptr<LentSource> sealed_buffers() override;
     // Of a connection that has nothing else to do: next_lent() finds what is sealed from now on.
-    void watch(char const* call) {
+    void watch() {
         Alone const alone(*this);
-        OwnerAnswer answer = link_->ask(call, WatchBuffers{SealedNews::buffers}, link_->due());
-        (void)said<BufferDone>(call, answer);
+        OwnerAnswer answer = link_->ask(WatchBuffers{SealedNews::buffers}, link_->due());
+        (void)said<BufferDone>(answer);
     }
     // It finds nothing any more, and what it has not found yet is given back. The store may read
     // nothing for long: it is told, and takes back what is on its way by then.
@@ -82,20 +80,17 @@ class StoreSession final : public BufferAccess, public std::enable_shared_from_t
         link_->tell(WatchBuffers{SealedNews::none, link_->came_unasked()});
     }
     // What it lends next, if it comes in time; `missed` becomes larger by what it did not.
-    [[nodiscard]] std::optional<std::shared_ptr<BufferHold>> next_lent(char const* call,
-                                                                       Deadline const& deadline,
+    [[nodiscard]] std::optional<std::shared_ptr<BufferHold>> next_lent(Deadline const& deadline,
                                                                        std::uint64_t& missed);
 
     [[nodiscard]] CopyTeam& team() override { return *team_; }
     void seal(std::uint64_t id, std::function<void()> const& meanwhile) override {
-        constexpr char const* call = "MutableBuffer::seal";
         Alone const alone(*this);
         try {
-            OwnerAnswer answer = link_->ask(call, SealBuffer{id}, link_->due(), meanwhile);
-            (void)said<BufferDone>(call, answer);
+            OwnerAnswer answer = link_->ask(SealBuffer{id}, link_->due(), meanwhile);
+            (void)said<BufferDone>(answer);
         } catch (RefusedError const& error) {
-            if (link_->gone())
-                throw OwnerGoneError(call, error.what());  // not the buffer is refused
+            if (link_->gone()) throw OwnerGoneError(error.what());  // not the buffer is refused
             throw;
         }
     }
@@ -130,25 +125,22 @@ class StoreSession final : public BufferAccess, public std::enable_shared_from_t
 
     [[nodiscard]] ConnectOptions const& options() const { return link_->options(); }
     // The next message that is not Missed, whose counts are added.
-    [[nodiscard]] std::optional<OwnerAnswer> receive_lent(char const* call,
-                                                          Deadline const& deadline,
+    [[nodiscard]] std::optional<OwnerAnswer> receive_lent(Deadline const& deadline,
                                                           std::uint64_t& missed);
 
     // All with the mutex held.
-    [[nodiscard]] std::shared_ptr<BufferHold> ask_for(char const* call, Message const& question,
+    [[nodiscard]] std::shared_ptr<BufferHold> ask_for(Message const& question,
                                                       Deadline const& deadline) {
-        OwnerAnswer answer = link_->ask(call, question, deadline);
-        return hold_of(call, answer, !std::holds_alternative<CreateBuffer>(question));
+        OwnerAnswer answer = link_->ask(question, deadline);
+        return hold_of(answer, !std::holds_alternative<CreateBuffer>(question));
     }
-    [[nodiscard]] std::shared_ptr<BufferHold> hold_of(char const* call, OwnerAnswer& answer,
-                                                      bool sealed);
+    [[nodiscard]] std::shared_ptr<BufferHold> hold_of(OwnerAnswer& answer, bool sealed);
     // Asks for the descriptor of its memory where that is not mapped here, nor came: the store had
     // shown it, and had not heard yet that it is not mapped here. It was forgotten while this was
     // on its way, or came with what was given up.
-    void require_shown(char const* call, OwnerAnswer& answer);
-    [[nodiscard]] std::shared_ptr<BufferView> view_of(char const* call, OwnerAnswer& answer);
-    [[nodiscard]] std::shared_ptr<BufferView> map(char const* call, LentBuffer const& lent,
-                                                  FileDescriptor fd) const;
+    void require_shown(OwnerAnswer& answer);
+    [[nodiscard]] std::shared_ptr<BufferView> view_of(OwnerAnswer& answer);
+    [[nodiscard]] std::shared_ptr<BufferView> map(LentBuffer const& lent, FileDescriptor fd) const;
     [[nodiscard]] std::list<Mapped>::iterator find(std::uint64_t memory) {
         return std::ranges::find(mapped_, memory, &Mapped::memory);
     }
@@ -191,19 +183,16 @@ std::shared_ptr<StoreSession> session_of(std::shared_ptr<Link> link) {
 // A connection of its own, on which nothing else comes.
 class OthersTold final : public ToldSource {
    public:
-    OthersTold(char const* call, std::shared_ptr<Link> link) : link_(std::move(link)) {
-        OwnerAnswer answer = link_->ask(call, WatchBuffers{}, link_->due());
-        (void)said<BufferDone>(call, answer);
+    explicit OthersTold(std::shared_ptr<Link> link) : link_(std::move(link)) {
+        OwnerAnswer answer = link_->ask(WatchBuffers{}, link_->due());
+        (void)said<BufferDone>(answer);
     }
 
-    [[nodiscard]] int descriptor(char const* call) const override {
-        return link_->descriptor(call);
-    }
-    [[nodiscard]] std::optional<SealedBuffer> next(char const* call,
-                                                   std::chrono::nanoseconds timeout) override {
-        auto came = link_->next_news(call, Deadline(timeout));
+    [[nodiscard]] int descriptor() const override { return link_->descriptor(); }
+    [[nodiscard]] std::optional<SealedBuffer> next(std::chrono::nanoseconds timeout) override {
+        auto came = link_->next_news(Deadline(timeout));
         if (!came) return {};
-        auto& sealed = said<SealedNotice>(call, *came);
+        auto& sealed = said<SealedNotice>(*came);
         return SealedBuffer{sealed.buffer, std::move(sealed.name), sealed.bytes, sealed.missed};
     }
 
@@ -214,9 +203,8 @@ class OthersTold final : public ToldSource {
 // A connection of its own, on which buffers come that nobody has asked for.
 class OthersLent final : public LentSource {
    public:
-    OthersLent(char const* call, std::shared_ptr<StoreSession> session)
-        : session_(std::move(session)) {
-        session_->watch(call);
+    explicit OthersLent(std::shared_ptr<StoreSession> session) : session_(std::move(session)) {
+        session_->watch();
     }
     OthersLent(OthersLent const&) = delete;
     OthersLent& operator=(OthersLent const&) = delete;
@@ -225,27 +213,24 @@ class OthersLent final : public LentSource {
         if (!inherited() && session_.use_count() != 1) session_->unwatch();
     }
 
-    [[nodiscard]] int descriptor(char const* call) const override {
-        return session_->link().descriptor(call);
-    }
+    [[nodiscard]] int descriptor() const override { return session_->link().descriptor(); }
     [[nodiscard]] std::optional<std::shared_ptr<BufferHold>> next(
-        char const* call, std::chrono::nanoseconds timeout) override {
-        return session_->next_lent(call, Deadline(timeout), missed_);
+        std::chrono::nanoseconds timeout) override {
+        return session_->next_lent(Deadline(timeout), missed_);
     }
 
    private:
     std::shared_ptr<StoreSession> session_;
 };
 
-std::shared_ptr<BufferHold> StoreSession::hold_of(char const* call, OwnerAnswer& answer,
-                                                  bool sealed) {
-    auto& lent = said<LentBuffer>(call, answer);
+std::shared_ptr<BufferHold> StoreSession::hold_of(OwnerAnswer& answer, bool sealed) {
+    auto& lent = said<LentBuffer>(answer);
     try {
         if (lent.sealed != sealed) {
-            throw ProtocolError(call, "a new buffer is sealed, or one that is got is not");
+            throw ProtocolError("a new buffer is sealed, or one that is got is not");
         }
-        require_shown(call, answer);
-        auto view = view_of(call, answer);
+        require_shown(answer);
+        auto view = view_of(answer);
         view->use_for(lent.sealed ? BufferUse::reading : BufferUse::writing);
         across_a_bus_ = view->write_combining();
         bool const of_host = lent.memory.source != MemorySource::vulkan || !lent.memory.uuid;
@@ -261,18 +246,18 @@ std::shared_ptr<BufferHold> StoreSession::hold_of(char const* call, OwnerAnswer&
     }
 }
 
-void StoreSession::require_shown(char const* call, OwnerAnswer& answer) {
+void StoreSession::require_shown(OwnerAnswer& answer) {
     auto& lent = std::get<LentBuffer>(answer.message);
     if (lent.descriptor || find(lent.memory_number) != mapped_.end()) return;
-    OwnerAnswer shown = link_->ask(call, ShowMemory{lent.buffer}, link_->due());
-    if (said<ShownMemory>(call, shown).memory != lent.memory_number) {
-        throw ProtocolError(call, "the store shows another memory than the buffer's");
+    OwnerAnswer shown = link_->ask(ShowMemory{lent.buffer}, link_->due());
+    if (said<ShownMemory>(shown).memory != lent.memory_number) {
+        throw ProtocolError("the store shows another memory than the buffer's");
     }
     lent.descriptor = true;
     answer.descriptors = std::move(shown.descriptors);
 }
 
-std::shared_ptr<BufferView> StoreSession::view_of(char const* call, OwnerAnswer& answer) {
+std::shared_ptr<BufferView> StoreSession::view_of(OwnerAnswer& answer) {
     auto const& lent = std::get<LentBuffer>(answer.message);
     auto const known = find(lent.memory_number);
     if (known != mapped_.end() && !lent.descriptor && known->size == lent.memory.bytes) {
@@ -281,12 +266,12 @@ std::shared_ptr<BufferView> StoreSession::view_of(char const* call, OwnerAnswer&
     }
     try {
         if (known != mapped_.end()) {
-            throw ProtocolError(call, "the store shows a memory twice, or says another size of it");
+            throw ProtocolError("the store shows a memory twice, or says another size of it");
         }
         if (answer.descriptors.empty()) {
-            throw SystemError(call, EMFILE, "there are none left for the buffer's memory");
+            throw SystemError({}, EMFILE, "there are none left for the buffer's memory");
         }
-        auto view = map(call, lent, std::move(answer.descriptors.front()));
+        auto view = map(lent, std::move(answer.descriptors.front()));
         if (lent.memory.source != MemorySource::vulkan) return view;  // no other buffer ever has it
         mapped_.push_back({lent.memory_number, lent.memory.bytes, view});
         unmap_unused();
@@ -297,14 +282,13 @@ std::shared_ptr<BufferView> StoreSession::view_of(char const* call, OwnerAnswer&
     }
 }
 
-std::shared_ptr<BufferView> StoreSession::map(char const* call, LentBuffer const& lent,
-                                              FileDescriptor fd) const {
+std::shared_ptr<BufferView> StoreSession::map(LentBuffer const& lent, FileDescriptor fd) const {
     WireMemory const& memory = lent.memory;
-    require_addressable(call, memory.bytes);
+    require_addressable(memory.bytes);
     if (memory.source != MemorySource::vulkan) {
-        require_shared_memory(call, fd, memory.bytes);
+        require_shared_memory(fd, memory.bytes);
         if (lent.sealed && !is_sealed_against_writing(fd)) {
-            throw ProtocolError(call, "the store gives memory that others may write");
+            throw ProtocolError("the store gives memory that others may write");
         }
         return std::make_shared<FileView>(std::make_shared<FileDescriptor const>(std::move(fd)),
                                           memory.bytes);
@@ -313,9 +297,8 @@ std::shared_ptr<BufferView> StoreSession::map(char const* call, LentBuffer const
     if (device && memory.uuid && uuid_of(device->info()) == memory.uuid) {
         return view_of_imported(*device, std::move(fd), memory.bytes, memory.write_combining);
     }
-    return view_of_foreign(
-        ForeignMemory(call, std::move(fd), memory.bytes, memory.source, memory.uuid),
-        memory.write_combining, !memory.uuid);
+    return view_of_foreign(ForeignMemory(std::move(fd), memory.bytes, memory.source, memory.uuid),
+                           memory.write_combining, !memory.uuid);
 }
 
 void StoreSession::unmap_unused() noexcept {
@@ -333,22 +316,23 @@ void StoreSession::unmap_unused() noexcept {
     }
 }
 
-std::vector<BufferInfo> StoreSession::list(char const* call) {
+std::vector<BufferInfo> StoreSession::list() {
     Alone const alone(*this);
     std::vector<BufferInfo> all;
     Deadline end = link_->due();
     for (int i = 1; i < answers_of_list; ++i) end = end + options().timeout;
     for (std::uint64_t last = 0;;) {
         if (end.passed()) {
-            throw TimeoutError(call, fmt::format("the store's list has no end: {} buffers came "
-                                                 "within ten times the timeout",
-                                                 all.size()));
+            throw TimeoutError(
+                fmt::format("the store's list has no end: {} buffers came "
+                            "within ten times the timeout",
+                            all.size()));
         }
         OwnerAnswer answer =
-            link_->ask(call, NextBuffer{last}, Deadline(std::min(options().timeout, end.left())));
-        auto const& listed = said<ListedBuffer>(call, answer);
+            link_->ask(NextBuffer{last}, Deadline(std::min(options().timeout, end.left())));
+        auto const& listed = said<ListedBuffer>(answer);
         if (listed.buffer == 0) return all;
-        if (listed.buffer <= last) throw ProtocolError(call, "the store's list goes back");
+        if (listed.buffer <= last) throw ProtocolError("the store's list goes back");
         last = listed.buffer;
         all.push_back({listed.buffer, listed.name, listed.bytes, listed.memory_bytes, listed.sealed,
                        listed.host_memory, listed.holders,
@@ -356,20 +340,20 @@ std::vector<BufferInfo> StoreSession::list(char const* call) {
     }
 }
 
-std::unique_ptr<ToldSource> StoreSession::sealed_events(char const* call) {
-    return std::make_unique<OthersTold>(call, link_->again(call));
+std::unique_ptr<ToldSource> StoreSession::sealed_events() {
+    return std::make_unique<OthersTold>(link_->again());
 }
 
-std::unique_ptr<LentSource> StoreSession::sealed_buffers(char const* call) {
-    return std::make_unique<OthersLent>(call, session_of(link_->again(call)));
+std::unique_ptr<LentSource> StoreSession::sealed_buffers() {
+    return std::make_unique<OthersLent>(session_of(link_->again()));
 }
 
 // A store that says MissedBuffers again and again keeps nobody for ever.
-std::optional<OwnerAnswer> StoreSession::receive_lent(char const* call, Deadline const& deadline,
+std::optional<OwnerAnswer> StoreSession::receive_lent(Deadline const& deadline,
                                                       std::uint64_t& missed) {
     Deadline const end = deadline + options().timeout;
     do {
-        auto came = link_->next_news(call, deadline);
+        auto came = link_->next_news(deadline);
         auto const* more = came ? std::get_if<MissedBuffers>(&came->message) : nullptr;
         if (more == nullptr) return came;
         missed += more->count;
@@ -377,15 +361,14 @@ std::optional<OwnerAnswer> StoreSession::receive_lent(char const* call, Deadline
     return {};
 }
 
-std::optional<std::shared_ptr<BufferHold>> StoreSession::next_lent(char const* call,
-                                                                   Deadline const& deadline,
+std::optional<std::shared_ptr<BufferHold>> StoreSession::next_lent(Deadline const& deadline,
                                                                    std::uint64_t& missed) {
-    auto came = receive_lent(call, deadline, missed);
+    auto came = receive_lent(deadline, missed);
     if (!came) return {};
     Alone const alone(*this);
     if (auto const* lent = std::get_if<LentBuffer>(&came->message)) missed += lent->missed;
     try {
-        return hold_of(call, *came, true);
+        return hold_of(*came, true);
     } catch (...) {
         ++missed;
         throw;
@@ -394,11 +377,11 @@ std::optional<std::shared_ptr<BufferHold>> StoreSession::next_lent(char const* c
 
 }  // namespace
 
-std::shared_ptr<BufferAccess> find_store(char const* call, std::shared_ptr<Link> const& link) {
+std::shared_ptr<BufferAccess> find_store(std::shared_ptr<Link> const& link) {
     constexpr NextBuffer none_after{~std::uint64_t{0}};
     return keep_trying(link->options().wait_for_owner, pause_of_attach, [&] {
-        OwnerAnswer answer = link->ask(call, none_after, link->due());
-        (void)said<ListedBuffer>(call, answer);
+        OwnerAnswer answer = link->ask(none_after, link->due());
+        (void)said<ListedBuffer>(answer);
         return session_of(link);
     });
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "serving/wakeup.hpp"
 
-#include <fmt/format.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -12,8 +11,8 @@
 
 namespace carillon::detail {
 
-Wakeup::Wakeup(std::string_view call) : event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-    if (event_.get() < 0) throw SystemError(fmt::format("{}: eventfd", call), errno);
+Wakeup::Wakeup() : event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    if (event_.get() < 0) throw SystemError("eventfd", errno);
 }
 
 void Wakeup::wake() const noexcept {

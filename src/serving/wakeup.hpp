@@ -2,8 +2,6 @@
 // What the threads that serve sockets wait for beside them.
 #pragma once
 
-#include <string_view>
-
 #include "carillon/memory.hpp"
 
 namespace carillon::detail {
@@ -12,7 +10,7 @@ namespace carillon::detail {
 class Wakeup {
    public:
     // Throws SystemError.
-    explicit Wakeup(std::string_view call);
+    Wakeup();
 
     void wake() const noexcept;
     void reset() const noexcept;  // until it is woken again

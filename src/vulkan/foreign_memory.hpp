@@ -36,14 +36,6 @@ class ForeignMemory {
     // and import throw; SystemError.
     ForeignMemory(FileDescriptor fd, std::size_t size, MemorySource source,
                   std::optional<Uuid> const& uuid, MapAccess access = MapAccess::read_write);
-    ForeignMemory(std::string_view call, FileDescriptor fd, std::size_t size, MemorySource source,
-                  std::optional<Uuid> const& uuid,
-                  MapAccess access = MapAccess::read_write)  // CARILLON_WITH_CALL
-        try
-        : ForeignMemory(std::move(fd), size, source, uuid, access) {
-    } catch (...) {
-        throw_named(call);
-    }
     ForeignMemory(ForeignMemory&&) noexcept = default;
     ForeignMemory& operator=(ForeignMemory&&) noexcept;
     ForeignMemory(ForeignMemory const&) = delete;

@@ -235,7 +235,7 @@ TEST_F(DestroyedTest, clientThatWaitsGetsTheNextOfTheName) {
 std::vector<detail::Decoded> answers(detail::UnixSocket const& stranger, std::size_t wanted) {
     std::vector<detail::Decoded> all;
     EXPECT_TRUE(eventually([&] {
-        auto const received = stranger.receive("test");
+        auto const received = stranger.receive();
         auto const* message = std::get_if<detail::SocketMessage>(&received);
         if (message == nullptr) return false;
         all.push_back(detail::decode(message->bytes, message->descriptors.size()));

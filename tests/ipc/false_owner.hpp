@@ -25,7 +25,7 @@ class FalseOwner {
    public:
     using Serve = std::function<void(detail::UnixSocket const&)>;
     FalseOwner(std::string const& path, Serve serve)
-        : listener_("test", path, 0600), thread_([this, serve](std::stop_token const& stop) {
+        : listener_(path, 0600), thread_([this, serve](std::stop_token const& stop) {
               while (!stop.stop_requested()) {
                   if (auto const client = listener_.accept()) serve(*client);
                   std::this_thread::yield();
@@ -40,7 +40,7 @@ class FalseOwner {
 // Sends nothing if the client has gone.
 inline void tell(detail::UnixSocket const& client, std::uint32_t id, detail::Message const& message,
                  std::vector<int> const& descriptors = {}) {
-    (void)client.send("test", detail::encode(id, message), descriptors);
+    (void)client.send(detail::encode(id, message), descriptors);
 }
 
 // The next message of a client. It answers the question whether there is a store by itself. The id
@@ -49,7 +49,7 @@ inline detail::Decoded next_of(detail::UnixSocket const& client) {
     for (;;) {
         detail::Decoded decoded;
         EXPECT_TRUE(eventually([&] {
-            auto const received = client.receive("test", 0);
+            auto const received = client.receive(0);
             auto const* message = std::get_if<detail::SocketMessage>(&received);
             if (message != nullptr) decoded = detail::decode(message->bytes, 0);
             return !std::holds_alternative<detail::NothingThere>(received);

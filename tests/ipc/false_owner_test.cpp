@@ -78,7 +78,7 @@ TYPED_TEST_SUITE(FalseOwnerTest, Askers, AskerName);
 TYPED_TEST(FalseOwnerTest, refusalIsHeardThoughNobodyHasAsked) {
     FalseOwner const owner(this->path(), [](detail::UnixSocket const& client) {
         say_welcome(client);
-        (void)client.send("test", detail::encode(0, detail::Refused{RefusalReason::full, "no"}));
+        (void)client.send(detail::encode(0, detail::Refused{RefusalReason::full, "no"}));
         (void)next_of(client);
     });
     EXPECT_EQ(refusal([&] {
@@ -94,7 +94,7 @@ TYPED_TEST(FalseOwnerTest, ofAnotherVersionRefuses) {
         detail::Refused const refused{RefusalReason::version, "whatever that means there"};
         auto next_version = detail::encode(0, refused);
         next_version.at(sizeof(std::uint32_t)) = std::byte{detail::messages_version + 1};
-        EXPECT_TRUE(client.send("test", next_version));
+        EXPECT_TRUE(client.send(next_version));
     });
     EXPECT_EQ(refusal([&] { (void)this->connect(); }), RefusalReason::version);
     CARILLON_EXPECT_ERROR((void)this->connect(), RefusedError,
@@ -172,7 +172,7 @@ TYPED_TEST(FalseOwnerTest, answerToWhatWasNotAskedIsAProtocolError) {
 TYPED_TEST(FalseOwnerTest, oneThatTalksNonsenseIsAProtocolError) {
     FalseOwner const owner(this->path(), answering([](auto& client, auto& /*asked*/) {
                                std::vector<std::byte> const nonsense(64);
-                               (void)client.send("test", nonsense);
+                               (void)client.send(nonsense);
                            }));
     TypeParam const asker = this->connect();
     CARILLON_EXPECT_ERROR(asker.ask(), ProtocolError, "nonsense");
@@ -215,7 +215,7 @@ TEST_F(FalseKernelOwnerTest, noticesOfWhatWasNotAskedForFillNoMemory) {
             auto const encoded = detail::encode(id, message);
             EXPECT_TRUE(eventually([&] {
                 try {
-                    return client.send("test", encoded);
+                    return client.send(encoded);
                 } catch (SystemError const&) {  // C has not read the others yet
                     return false;
                 }
@@ -241,7 +241,7 @@ TEST_F(FalseKernelOwnerTest, noticesOfWhatWasNotAskedForFillNoMemory) {
 FalseOwner::Serve lends(detail::Attached const& attached, std::vector<int> descriptors) {
     return [attached, descriptors = std::move(descriptors)](detail::UnixSocket const& client) {
         say_welcome(client);
-        EXPECT_TRUE(client.send("test", detail::encode(next_of(client).id, attached), descriptors));
+        EXPECT_TRUE(client.send(detail::encode(next_of(client).id, attached), descriptors));
         auto const mapped = next_of(client);
         auto const* said = std::get_if<detail::Mapped>(&mapped.message);
         ASSERT_NE(said, nullptr);
@@ -300,7 +300,7 @@ TEST_F(FalseKernelOwnerTest, eachAttachIsTriedForAsLongAsIsSaid) {
         say_welcome(client);
         for (auto const reason : {RefusalReason::unknown_object, RefusalReason::wrong_types}) {
             detail::Refused const refused{reason, "not this"};
-            (void)client.send("test", detail::encode(next_of(client).id, refused));
+            (void)client.send(detail::encode(next_of(client).id, refused));
         }
     });
     Connection const connection(path(), {.timeout = patience, .wait_for_owner = wait_for_owner});
@@ -314,7 +314,7 @@ void tell_of_nothing(detail::UnixSocket const& client, detail::Decoded asked) {
     detail::Seen nothing;
     nothing.objects = 0;
     for (; std::holds_alternative<detail::Look>(asked.message); asked = next_of(client)) {
-        if (!client.send("test", detail::encode(asked.id, nothing))) return;
+        if (!client.send(detail::encode(asked.id, nothing))) return;
     }
 }
 
@@ -343,7 +343,7 @@ TEST_F(FalseKernelOwnerTest, lateRefusalIsOfNoOtherCall) {
         std::uint32_t const given_up = next_of(client).id;
         detail::Decoded const next = next_of(client);
         detail::Refused const refused{RefusalReason::full, "no more"};
-        EXPECT_TRUE(client.send("test", detail::encode(given_up, refused)));
+        EXPECT_TRUE(client.send(detail::encode(given_up, refused)));
         tell_of_nothing(client, next);
     });
     Connection const connection(path(), {.timeout = 500ms});
@@ -359,7 +359,7 @@ FalseOwner::Serve gives_its_name_away(std::vector<detail::Message> answers) {
     return [answers = std::move(answers)](detail::UnixSocket const& client) {
         say_welcome(client);
         for (detail::Message const& answer : answers) {
-            EXPECT_TRUE(client.send("test", detail::encode(next_of(client).id, answer)));
+            EXPECT_TRUE(client.send(detail::encode(next_of(client).id, answer)));
         }
         (void)next_of(client);  // which is C's end
     };
@@ -405,8 +405,8 @@ TEST_F(FalseKernelOwnerTest, reportOfANameThatIsGivenAwayForEverIsATimeout) {
             auto const* look = std::get_if<detail::Look>(&asked.message);
             ASSERT_NE(look, nullptr);
             bool const sent = look->place == 0
-                                  ? client.send("test", detail::encode(asked.id, a_kernel_of(2)))
-                                  : client.send("test", detail::encode(asked.id, no_block));
+                                  ? client.send(detail::encode(asked.id, a_kernel_of(2)))
+                                  : client.send(detail::encode(asked.id, no_block));
             if (!sent) return;
         }
     });

@@ -80,11 +80,11 @@ TEST_P(FormerVersionsTest, clientHearsOfAnotherVersion) {
                             std::lock_guard const lock(mutex);
                             lines += line;
                         }});
-    detail::UnixSocket const client = detail::connect_unix("test", path(), patience);
-    ASSERT_TRUE(client.send("test", hello_of(GetParam())));
+    detail::UnixSocket const client = detail::connect_unix(path(), patience);
+    ASSERT_TRUE(client.send(hello_of(GetParam())));
     Octets answer;
     EXPECT_TRUE(eventually([&] {
-        auto const received = client.receive("test", 0);
+        auto const received = client.receive(0);
         auto const* came = std::get_if<detail::SocketMessage>(&received);
         if (came != nullptr) answer = came->bytes;
         return std::holds_alternative<detail::PeerClosed>(received);
@@ -106,10 +106,10 @@ TEST_P(FormerVersionsTest, clientHearsOfAnotherVersion) {
 TEST_P(FormerVersionsTest, ownerIsOfAnotherVersion) {
     FalseOwner const owner(path(), [](detail::UnixSocket const& client) {
         EXPECT_TRUE(eventually([&] {
-            auto const received = client.receive("test", 0);
+            auto const received = client.receive(0);
             return std::holds_alternative<detail::SocketMessage>(received);
         }));
-        EXPECT_TRUE(client.send("test", refused_by(GetParam())));
+        EXPECT_TRUE(client.send(refused_by(GetParam())));
     });
     std::string const version =
         "the other process has version " + std::to_string(GetParam().version);

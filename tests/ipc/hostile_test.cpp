@@ -45,7 +45,7 @@ class HostileTo : public testing::Test {
 
     [[nodiscard]] std::shared_ptr<detail::ClientSession> connect() const {
         return detail::ClientSession::make(
-            detail::Link::connect("test", path_.get(), {.timeout = patience}));
+            detail::Link::connect(path_.get(), {.timeout = patience}));
     }
     [[nodiscard]] static detail::LeasedChannel attach(detail::ClientSession& session) {
         return session.attach("kernel", detail::MessageTypes::of<Types>());
@@ -190,7 +190,7 @@ class NonsenseTest : public testing::Test {
     }
     [[nodiscard]] std::shared_ptr<detail::ClientSession> connect(std::string const& name) const {
         return detail::ClientSession::make(
-            detail::Link::connect("test", path_.get(), {.name = name, .timeout = patience}));
+            detail::Link::connect(path_.get(), {.name = name, .timeout = patience}));
     }
     [[nodiscard]] static detail::LeasedChannel attach(detail::ClientSession& session) {
         return session.attach("kernel", detail::MessageTypes::of<Types>());

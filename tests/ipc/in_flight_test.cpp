@@ -135,8 +135,8 @@ TEST_F(InFlightTest, strangerThatGetsABufferAndReadsNothingHarmsNobodyOfTheStore
     unsigned said = 0;
     for (unsigned i = 0; i < 8; ++i) {
         auto const& each = strangers.emplace_back(stranger());
-        EXPECT_TRUE(each.send("test", detail::encode(1, detail::Hello{"stranger"})));
-        said = say_often(230, [&](unsigned n) { return each.send("test", get("table", 2 + n)); });
+        EXPECT_TRUE(each.send(detail::encode(1, detail::Hello{"stranger"})));
+        said = say_often(230, [&](unsigned n) { return each.send(get("table", 2 + n)); });
     }
     // The store reads 16 messages of each connection in turn.
     for (unsigned turn = 0; turn < 50; ++turn) EXPECT_EQ(maker.get("table").size(), 100U);
@@ -147,7 +147,7 @@ TEST_F(InFlightTest, strangerThatGetsABufferAndReadsNothingHarmsNobodyOfTheStore
     unsigned lent = 0;
     unsigned refused = 0;
     EXPECT_TRUE(eventually([&] {
-        auto const received = strangers.back().receive("test");
+        auto const received = strangers.back().receive();
         auto const* message = std::get_if<detail::SocketMessage>(&received);
         if (message == nullptr) return lent + refused == said;
         auto const decoded = detail::decode(message->bytes, message->descriptors.size()).message;
@@ -202,7 +202,7 @@ TEST_F(InFlightTest, clientThatReadsAfterAPauseKeepsItsConnection) {
     }
     std::uint32_t heard = 0;
     EXPECT_TRUE(eventually([&] {
-        auto const received = client.receive("test");
+        auto const received = client.receive();
         auto const* message = std::get_if<detail::SocketMessage>(&received);
         if (message == nullptr) return false;
         auto const decoded = detail::decode(message->bytes, message->descriptors.size());

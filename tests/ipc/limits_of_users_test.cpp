@@ -102,7 +102,7 @@ TEST_F(LimitsOfClientsTest, silentConnectionsGiveUpTheirPlaces) {
     std::vector<detail::UnixSocket> silent;
     for (uid_t const user : {a_user, a_user, uid_t{0}, uid_t{0}}) {
         SeenAs const seen(user);
-        silent.push_back(detail::connect_unix("test", path(), patience));
+        silent.push_back(detail::connect_unix(path(), patience));
     }
     // Waits between attempts: the log has few lines about the refusals of one user.
     auto const gets_in = [&](uid_t user, std::optional<Connection>& connection) {

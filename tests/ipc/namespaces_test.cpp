@@ -19,8 +19,8 @@ namespace {
 // Whether this system has SO_PEERPIDFD, which the tests need.
 bool tells_the_end_of_any_peer() {
     SocketPath const path;
-    detail::UnixListener const listener("test", path.get(), 0600);
-    auto const socket = detail::connect_unix("test", path.get(), patience);
+    detail::UnixListener const listener(path.get(), 0600);
+    auto const socket = detail::connect_unix(path.get(), patience);
     int found = -1;
     ::socklen_t size = sizeof(found);
     constexpr int so_peerpidfd = 77;

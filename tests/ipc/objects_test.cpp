@@ -72,7 +72,7 @@ TEST_F(ObjectsTest, storeOfBuffersIsServedBesideKernels) {
     EXPECT_FALSE(owner.status().store);
     std::optional<Store> store(std::in_place, Device::open("emulated"));
     server().add(*store);
-    CARILLON_EXPECT_ERROR(server().add(*store), UsageError, "Server: it has a store already");
+    CARILLON_EXPECT_ERROR(server().add(*store), UsageError, "Server::add: it has a store already");
     Store const buffers = owner.store();
     EXPECT_EQ(buffers.owner().instance, owner.owner().instance);
     auto channel = owner.channel<Ask, Told>("quotes");
@@ -199,8 +199,8 @@ TEST_F(ObjectsTest, connectionThatIsLetGoWhileAnotherThreadAttaches) {
     server().add("quotes", served);
     server().share("gains", gains);
     for (std::uint64_t round = 0; round < 50; ++round) {
-        auto session = detail::ClientSession::make(
-            detail::Link::connect("test", path(), {.timeout = patience}));
+        auto session =
+            detail::ClientSession::make(detail::Link::connect(path(), {.timeout = patience}));
         std::jthread const calls([session, round] {
             Channel<Ask, Told> channel(session->attach(
                 "quotes", detail::MessageTypes::of<detail::OneRequest<Ask, Told>>()));

@@ -28,7 +28,7 @@ class OwnerUnharmedTest : public testing::Test {
     // Sends bytes that are no message, for whose sender the owner logs a line.
     void say_nonsense() const {
         detail::UnixSocket const somebody = stranger_at(path_.get());
-        EXPECT_TRUE(somebody.send("test", std::vector<std::byte>(50)));
+        EXPECT_TRUE(somebody.send(std::vector<std::byte>(50)));
         EXPECT_EQ(last_words(somebody), RefusalReason::bad_message);
     }
 

@@ -123,7 +123,7 @@ std::pair<detail::Attached, FileDescriptor> lent_to_a_stranger(std::string const
     EXPECT_TRUE(say(stranger, detail::Attach{object, kind, wire, wire, false}, 2));
     std::pair<detail::Attached, FileDescriptor> lent;
     EXPECT_TRUE(eventually([&] {
-        auto received = stranger.receive("test");
+        auto received = stranger.receive();
         auto* const message = std::get_if<detail::SocketMessage>(&received);
         if (message == nullptr) return false;
         auto const decoded = detail::decode(message->bytes, message->descriptors.size());

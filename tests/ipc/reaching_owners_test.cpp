@@ -72,7 +72,7 @@ TEST_F(ReachingOwnersTest, nothingIsSentToAnotherUsersOwner) {
     FalseOwner const owner(path(), [&](detail::UnixSocket const& client) {
         std::optional<detail::Received> received;
         EXPECT_TRUE(eventually([&] {
-            received.emplace(client.receive("test"));
+            received.emplace(client.receive());
             return !std::holds_alternative<detail::NothingThere>(*received);
         }));
         heard->set_value(std::holds_alternative<detail::SocketMessage>(*received));
@@ -251,7 +251,7 @@ TEST_F(ReachingOwnersTest, clientThatWaitsGetsAConnectionThatBecomesFree) {
 
 // 1. The process that listens accepts nobody. 2. P serves at the same path, and accepts.
 TEST_F(ReachingOwnersTest, clientThatWaitsPassesOverAnOwnerThatDoesNotAnswer) {
-    std::optional<detail::UnixListener> silent(std::in_place, "test", path(), 0600U);
+    std::optional<detail::UnixListener> silent(std::in_place, path(), 0600U);
     auto next = std::async(std::launch::async, [&] {
         return Connection(path(), {.timeout = 10ms, .wait_for_owner = patience});
     });

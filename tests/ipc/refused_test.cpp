@@ -295,30 +295,31 @@ TEST_F(RefusedTest, nonsenseEndsTheConnectionAndHarmsNoOther) {
     Server const server = serve();
     Connection const other = connect();
     auto channel = other.channel<Ask, Told>();
-    detail::UnixSocket const stranger = detail::connect_unix("test", path(), patience);
+    detail::UnixSocket const stranger = detail::connect_unix(path(), patience);
     std::array<std::byte, 64> const nonsense{};
-    EXPECT_TRUE(stranger.send("test", nonsense));
+    EXPECT_TRUE(stranger.send(nonsense));
     EXPECT_EQ(last_words(stranger), RefusalReason::bad_message);
     EXPECT_EQ(channel.call({3}, patience).twice, 6U);
 }
 
 TEST_F(RefusedTest, clientOfAnotherVersion) {
     Server const server = serve();
-    detail::UnixSocket const stranger = detail::connect_unix("test", path(), patience);
+    detail::UnixSocket const stranger = detail::connect_unix(path(), patience);
     std::vector<std::byte> hello = detail::encode(1, detail::Hello{"of tomorrow"});
     hello.at(sizeof(std::uint32_t)) = std::byte{detail::messages_version + 1};
-    EXPECT_TRUE(stranger.send("test", hello));
+    EXPECT_TRUE(stranger.send(hello));
     EXPECT_EQ(last_words(stranger), RefusalReason::version);
     hello.pop_back();
-    detail::UnixSocket const shorter = detail::connect_unix("test", path(), patience);
-    EXPECT_TRUE(shorter.send("test", hello));
+    detail::UnixSocket const shorter = detail::connect_unix(path(), patience);
+    EXPECT_TRUE(shorter.send(hello));
     EXPECT_EQ(last_words(shorter), RefusalReason::version);
 }
 
 TEST_F(RefusedTest, optionsThatMakeNoSense) {
     CARILLON_EXPECT_ERROR(serve({.name = ""}), UsageError, "a name of 0 characters");
     CARILLON_EXPECT_ERROR(serve({.name = std::string(64, 'x')}), UsageError, "64 characters");
-    CARILLON_EXPECT_ERROR(serve({.name = "a\nb"}), UsageError, "Server: a control character");
+    CARILLON_EXPECT_ERROR(serve({.name = "a\nb"}), UsageError,
+                          "PersistentKernel::serve: a control character");
     CARILLON_EXPECT_ERROR(serve({.mode = 01777}), UsageError, "1777");
     CARILLON_EXPECT_ERROR(serve({.mode = 0}), UsageError, "mode 0: nobody could ever connect");
     CARILLON_EXPECT_ERROR(serve({.users = {0, UINT32_MAX}}), UsageError,

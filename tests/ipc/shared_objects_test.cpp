@@ -564,8 +564,7 @@ class HostileObjectsTest : public SharedObjectsTest {
         }
     }
     [[nodiscard]] std::shared_ptr<detail::ClientSession> session() const {
-        return detail::ClientSession::make(
-            detail::Link::connect("test", path(), {.timeout = patience}));
+        return detail::ClientSession::make(detail::Link::connect(path(), {.timeout = patience}));
     }
 };
 INSTANTIATE_TEST_SUITE_P(On, HostileObjectsTest, testing::Values("emulated"));

@@ -257,13 +257,13 @@ TEST_F(StoreTest, nobodyWritesASealedBuffer) {
 // 1. C maps a buffer's memory once more. 2. It cannot seal the buffer. 3. It unmaps that, and can.
 TEST_F(StoreTest, whatAProcessCanStillWriteIsNotSealed) {
     Server const server = serve();
-    detail::UnixSocket const stranger = detail::connect_unix("test", path(), patience);
+    detail::UnixSocket const stranger = detail::connect_unix(path(), patience);
     std::uint32_t id = 0;
     auto const ask = [&](messages::Message const& message) {
-        EXPECT_TRUE(stranger.send("test", messages::encode(++id, message)));
+        EXPECT_TRUE(stranger.send(messages::encode(++id, message)));
         detail::SocketMessage answer;
         EXPECT_TRUE(eventually([&] {
-            auto received = stranger.receive("test", 1);
+            auto received = stranger.receive(1);
             auto* const came = std::get_if<detail::SocketMessage>(&received);
             if (came != nullptr) answer = std::move(*came);
             return came != nullptr;
@@ -365,9 +365,9 @@ TEST_F(StoreTest, storeHasALineWhereAClientCannotMap) {
     {
         Server const server =
             serve({.log = [&](std::string const& line) { lines.push_back(line); }});
-        detail::UnixSocket const blind = detail::connect_unix("test", path(), patience);
+        detail::UnixSocket const blind = detail::connect_unix(path(), patience);
         auto const say = [&](messages::Message const& message) {
-            EXPECT_TRUE(blind.send("test", messages::encode(1, message)));
+            EXPECT_TRUE(blind.send(messages::encode(1, message)));
         };
         say(messages::Hello{"blind"});
         say(messages::CreateBuffer{"a", 100, false});
@@ -389,10 +389,10 @@ TEST_F(StoreTest, clientsCannotTouchEachOthersBuffers) {
     Server const server = serve();
     Store const client = connect();
     MutableBuffer mine = client.create("mine", 100);
-    detail::UnixSocket const stranger = detail::connect_unix("test", path(), patience);
+    detail::UnixSocket const stranger = detail::connect_unix(path(), patience);
     std::uint32_t id = 0;
     auto const say = [&](messages::Message const& message) {
-        EXPECT_TRUE(stranger.send("test", messages::encode(++id, message)));
+        EXPECT_TRUE(stranger.send(messages::encode(++id, message)));
     };
     say(messages::Hello{"stranger"});
     say(messages::SealBuffer{mine.id()});
@@ -404,7 +404,7 @@ TEST_F(StoreTest, clientsCannotTouchEachOthersBuffers) {
     say(messages::NextBuffer{0});
     unsigned refused = 0;
     EXPECT_TRUE(eventually([&] {
-        auto const received = stranger.receive("test", 1);
+        auto const received = stranger.receive(1);
         auto const* const came = std::get_if<detail::SocketMessage>(&received);
         if (came == nullptr) return false;
         auto const message = messages::decode(came->bytes, came->descriptors.size()).message;
@@ -456,8 +456,8 @@ TEST_F(StoreTest, storeHasALineForEachWhomItRefusesAndMayBeAskedMeanwhile) {
         EXPECT_EQ(refusal_of([&] { return client.create("open", 1); }), RefusalReason::name_taken);
         EXPECT_EQ(refusal_of([&] { return client.create("", 1 << 20); }), RefusalReason::full);
     }
-    detail::UnixSocket const stranger = detail::connect_unix("test", path(), patience);
-    EXPECT_TRUE(stranger.send("test", std::vector<std::byte>(64)));
+    detail::UnixSocket const stranger = detail::connect_unix(path(), patience);
+    EXPECT_TRUE(stranger.send(std::vector<std::byte>(64)));
     EXPECT_TRUE(eventually([&] {
         std::lock_guard const lock(mutex);
         return lines.size() == 5;

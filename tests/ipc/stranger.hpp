@@ -20,7 +20,7 @@
 namespace carillon::test {
 
 inline detail::UnixSocket stranger_at(std::string const& path) {
-    return detail::connect_unix("test", path, patience);
+    return detail::connect_unix(path, patience);
 }
 
 inline detail::WireType wire_type(detail::MessageType const& type) {
@@ -30,7 +30,7 @@ inline detail::WireType wire_type(detail::MessageType const& type) {
 // False: it has been dropped.
 inline bool say(detail::UnixSocket const& stranger, detail::Message const& message,
                 std::uint32_t id = 1) {
-    return stranger.send("test", detail::encode(id, message));
+    return stranger.send(detail::encode(id, message));
 }
 
 // More than a message may have.
@@ -43,7 +43,7 @@ inline bool say_too_much(detail::UnixSocket const& stranger) {
 inline std::optional<RefusalReason> last_words(detail::UnixSocket const& stranger) {
     std::optional<RefusalReason> reason;
     EXPECT_TRUE(eventually([&] {
-        auto const received = stranger.receive("test");
+        auto const received = stranger.receive();
         if (auto const* message = std::get_if<detail::SocketMessage>(&received)) {
             auto const decoded = detail::decode(message->bytes, message->descriptors.size());
             auto const* refused = std::get_if<detail::Refused>(&decoded.message);

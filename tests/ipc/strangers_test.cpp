@@ -104,7 +104,7 @@ TEST_F(StrangersTest, oneThatSendsHalfAMessage) {
     detail::UnixSocket const half = stranger();
     std::vector<std::byte> hello = detail::encode(1, detail::Hello{"stranger"});
     hello.resize(hello.size() / 2);
-    EXPECT_TRUE(half.send("test", hello));
+    EXPECT_TRUE(half.send(hello));
     EXPECT_EQ(last_words(half), RefusalReason::bad_message);
 }
 
@@ -119,7 +119,7 @@ TEST_F(StrangersTest, oneThatSendsMoreThanAMessage) {
 TEST_F(StrangersTest, oneThatSendsDescriptors) {
     detail::UnixSocket const generous = stranger();
     std::vector<int> const descriptors{0, 0};
-    EXPECT_TRUE(generous.send("test", detail::encode(1, detail::Hello{"stranger"}), descriptors));
+    EXPECT_TRUE(generous.send(detail::encode(1, detail::Hello{"stranger"}), descriptors));
     EXPECT_EQ(last_words(generous), RefusalReason::bad_message);
 }
 
@@ -128,7 +128,7 @@ std::optional<RefusalReason> answer_to(detail::UnixSocket const& known, detail::
     EXPECT_TRUE(say(known, ask, 7));
     std::optional<RefusalReason> reason;
     EXPECT_TRUE(eventually([&] {
-        auto const received = known.receive("test");
+        auto const received = known.receive();
         auto const* message = std::get_if<detail::SocketMessage>(&received);
         if (message == nullptr) return false;
         auto const decoded = detail::decode(message->bytes, message->descriptors.size());
@@ -184,7 +184,7 @@ TEST_F(StrangersTest, oneThatAsksAndAsksAndReadsNothingIsHeardAgainWhenItReads) 
     }
     std::uint32_t heard = 0;
     EXPECT_TRUE(eventually([&] {
-        auto const received = flood.receive("test");
+        auto const received = flood.receive();
         auto const* message = std::get_if<detail::SocketMessage>(&received);
         if (message == nullptr) return false;
         heard = detail::decode(message->bytes, message->descriptors.size()).id;
@@ -256,7 +256,7 @@ TEST(WaitingAsksTest, thoseThatCanBeAnsweredAre) {
     EXPECT_TRUE(say(both, second, 8));
     std::vector<std::uint32_t> answered;
     ASSERT_TRUE(eventually([&] {
-        auto const received = both.receive("test");
+        auto const received = both.receive();
         if (auto const* message = std::get_if<detail::SocketMessage>(&received)) {
             auto const decoded = detail::decode(message->bytes, message->descriptors.size());
             if (decoded.id > 1) answered.push_back(decoded.id);

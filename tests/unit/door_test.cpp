@@ -49,11 +49,12 @@ TEST(DoorTest, errorThatLeavesTwoDoorsHasTheNameOfTheOuterOne) {
     EXPECT_EQ(thrown<UsageError>([] { MadeOf(); }), "MadeOf: it went wrong");
 }
 
-TEST(DoorTest, errorOfADriverKeepsItsOwnName) {
-    EXPECT_EQ(thrown<CudaError>([] {
-                  in_call("Device::allocate", [] { throw CudaError("cuMemAlloc", 2, "NO_ROOM"); });
-              }),
-              "cuMemAlloc: NO_ROOM (2)");
+TEST(DoorTest, errorOfADriverHasTheNameOfThePublicCallBeforeItsOwn) {
+    auto const refused = [] { throw CudaError("cuMemAlloc", 2, "NO_ROOM"); };
+    auto const inner = [&] { in_call("Device::allocate", refused); };
+    EXPECT_EQ(thrown<CudaError>(refused), "cuMemAlloc: NO_ROOM (2)");
+    EXPECT_EQ(thrown<CudaError>(inner), "Device::allocate: cuMemAlloc: NO_ROOM (2)");
+    EXPECT_EQ(thrown<CudaError>([&] { in_call("Ring", inner); }), "Ring: cuMemAlloc: NO_ROOM (2)");
 }
 
 TEST(DoorTest, errorOfACallThatTheProgramsFunctionMakesKeepsItsName) {

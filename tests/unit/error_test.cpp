@@ -74,18 +74,18 @@ TEST(ResidencyErrorTest, textHasBothNumbers) {
 
 TEST(TimeoutErrorTest, tellsTheTimeOfTheWholeWaitWhereItsLastPartIsOver) {
     using namespace std::chrono_literals;
-    TimeoutError const part("Some::drain", "not ended within ", 50ms, "; 20 ms are a part of it");
+    TimeoutError part("not ended within ", 50ms, "; 20 ms are a part of it");
+    part.name_call("Some::drain");
     EXPECT_STREQ(part.of_whole(3s).what(),
                  "Some::drain: not ended within 3 s; 20 ms are a part of it");
-    TimeoutError const timeless("Some::call", "no reply after 5 ms", true);
+    TimeoutError const timeless("no reply after 5 ms", true);
     EXPECT_STREQ(timeless.of_whole(3s).what(), timeless.what());
     EXPECT_TRUE(timeless.of_whole(3s).sent());
 }
 
 TEST(TimeoutErrorTest, timeoutBelow0IsAWaitOf0) {
     using namespace std::chrono_literals;
-    EXPECT_STREQ(TimeoutError("Some::drain", "not ended within ", -1ns, "").what(),
-                 "Some::drain: not ended within 0 s");
+    EXPECT_STREQ(TimeoutError("not ended within ", -1ns, "").what(), "not ended within 0 s");
 }
 
 TEST(ErrorTest, aByteZeroDoesNotEndTheText) {

@@ -274,7 +274,7 @@ TEST(ForeignMemoryOfNobodyTest, memoryOfAGpuThatIsNotHereIsUnsupported) {
 FileDescriptor receive_descriptor(UnixSocket const& socket) {
     detail::Received received;
     (void)eventually([&] {
-        received = socket.receive("receive");
+        received = socket.receive();
         return !std::holds_alternative<detail::NothingThere>(received);
     });
     auto* const message = std::get_if<detail::SocketMessage>(&received);
@@ -297,17 +297,17 @@ int map_and_answer(Exported const& of, UnixSocket const& socket) {
 [[noreturn]] void share_with_a_child(Exported const& of) {
     std::array<int, 2> ends{};
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) std::_Exit(3);
-    std::optional<UnixSocket> here(std::in_place, "send", FileDescriptor(ends[0]));
+    std::optional<UnixSocket> here(std::in_place, FileDescriptor(ends[0]));
     pid_t const child = start_child([&] {
         here.reset();
-        return map_and_answer(of, UnixSocket("receive", FileDescriptor(ends[1])));
+        return map_and_answer(of, UnixSocket(FileDescriptor(ends[1])));
     });
     bool right = true;
     if (auto const device = open_or_skip(of.selector)) {
         Memory const memory = of.make(*device);
         std::strcpy(at(memory.host_ptr(), 5000), "from P");
         FileDescriptor const fd = memory.export_fd();
-        right = here->send("send", std::array{std::byte{1}}, std::array{fd.get()}) &&
+        right = here->send(std::array{std::byte{1}}, std::array{fd.get()}) &&
                 outcome_of(child) == 0 && std::strcmp(at(memory.host_ptr(), 100), "from C") == 0;
     } else {
         here.reset();

@@ -36,27 +36,27 @@ struct Pair {
         return {FileDescriptor(fds[0]), FileDescriptor(fds[1])};
     }
     std::array<FileDescriptor, 2> fds = make();
-    UnixSocket here{"test", std::move(fds[0])};
-    UnixSocket there{"test", std::move(fds[1])};
+    UnixSocket here{std::move(fds[0])};
+    UnixSocket there{std::move(fds[1])};
 };
 
 bool send(UnixSocket const& from, std::string const& text, std::span<int const> fds = {}) {
-    return from.send("send", bytes_of(text), fds);
+    return from.send(bytes_of(text), fds);
 }
 
 // Expects a message, and returns it.
 SocketMessage message_at(UnixSocket const& socket) {
-    Received received = socket.receive("receive");
+    Received received = socket.receive();
     if (auto* const message = std::get_if<SocketMessage>(&received)) return std::move(*message);
     ADD_FAILURE() << "there is no message";
     return {};
 }
 
 bool nothing_at(UnixSocket const& socket) {
-    return std::holds_alternative<NothingThere>(socket.receive("receive"));
+    return std::holds_alternative<NothingThere>(socket.receive());
 }
 bool closed_at(UnixSocket const& socket) {
-    return std::holds_alternative<PeerClosed>(socket.receive("receive"));
+    return std::holds_alternative<PeerClosed>(socket.receive());
 }
 
 // Sends as a process does that does not use UnixSocket.
@@ -138,13 +138,12 @@ TEST(UnixSocketTest, asManyDescriptorsAsAreAllowedCome) {
 TEST(UnixSocketTest, whatNoMessageCanBeIsNotSent) {
     Pair const pair;
     std::vector<int> const many(most_socket_descriptors + 1, STDIN_FILENO);
-    CARILLON_EXPECT_ERROR(send(pair.here, ""), UsageError, "send: a message of 0 bytes");
+    CARILLON_EXPECT_ERROR(send(pair.here, ""), UsageError, "a message of 0 bytes");
     CARILLON_EXPECT_ERROR(send(pair.here, std::string(most_socket_bytes + 1, 'x')), UsageError,
                           "4097 bytes");
     CARILLON_EXPECT_ERROR(send(pair.here, "x", many), UsageError, "9 descriptors");
     std::array const none{-1};
-    CARILLON_EXPECT_ERROR(send(pair.here, "x", none), SystemError,
-                          "send: sendmsg: EBADF (9): Bad file");
+    CARILLON_EXPECT_ERROR(send(pair.here, "x", none), SystemError, "sendmsg: EBADF (9): Bad file");
     EXPECT_TRUE(nothing_at(pair.there));
 }
 
@@ -154,8 +153,8 @@ TEST(UnixSocketTest, messageThatIsTooLargeIsAnErrorAndTheNextComes) {
     Held const before = Held::now();
     ASSERT_GT(send_raw(pair.here, most_socket_bytes + 1, 2), 0);
     ASSERT_TRUE(send(pair.here, "next"));
-    CARILLON_EXPECT_ERROR(pair.there.receive("receive"), ProtocolError,
-                          "receive: the other process sent a message of more than 4096 bytes");
+    CARILLON_EXPECT_ERROR(pair.there.receive(), ProtocolError,
+                          "the other process sent a message of more than 4096 bytes");
     EXPECT_EQ(Held::now(), before);
     EXPECT_EQ(message_at(pair.there).bytes, bytes_of("next"));
 }
@@ -165,16 +164,16 @@ TEST(UnixSocketTest, moreDescriptorsThanAreExpectedAreAnErrorAndDoNotLeak) {
     Held const before = Held::now();
     for (std::size_t const many : {most_socket_descriptors + 1, std::size_t{200}}) {
         ASSERT_GT(send_raw(pair.here, 1, many), 0);
-        CARILLON_EXPECT_ERROR(pair.there.receive("receive"), ProtocolError,
+        CARILLON_EXPECT_ERROR(pair.there.receive(), ProtocolError,
                               "more descriptors than the 8 expected");
     }
     for (std::size_t expected = 1; expected <= most_socket_descriptors; ++expected) {
         ASSERT_GT(send_raw(pair.here, 1, expected + 1), 0);
-        CARILLON_EXPECT_ERROR(pair.there.receive("receive", expected), ProtocolError,
+        CARILLON_EXPECT_ERROR(pair.there.receive(expected), ProtocolError,
                               "than the " + std::to_string(expected) + " expected");
     }
     ASSERT_GT(send_raw(pair.here, 1, 1), 0);
-    CARILLON_EXPECT_ERROR(pair.there.receive("receive", 0), ProtocolError, "than the 0 expected");
+    CARILLON_EXPECT_ERROR(pair.there.receive(0), ProtocolError, "than the 0 expected");
     EXPECT_EQ(Held::now(), before);
 }
 
@@ -183,7 +182,7 @@ TEST(UnixSocketTest, asManyDescriptorsAsAreExpectedCome) {
     for (std::size_t expected = 1; expected <= most_socket_descriptors; ++expected) {
         for (std::size_t sent = 0; sent <= expected; ++sent) {
             ASSERT_GT(send_raw(pair.here, 1, sent), 0);
-            Received received = pair.there.receive("receive", expected);
+            Received received = pair.there.receive(expected);
             auto const* const message = std::get_if<SocketMessage>(&received);
             ASSERT_NE(message, nullptr);
             EXPECT_EQ(message->descriptors.size(), sent);
@@ -271,11 +270,9 @@ TEST(UnixSocketTest, sendingToOneThatLeftMessagesUnreadFindsItClosed) {
 TEST(UnixSocketTest, processThatEndsClosesItsEnd) {
     std::array<int, 2> ends{};
     ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()), 0);
-    UnixSocket const there("there", FileDescriptor(ends[1]));
+    UnixSocket const there{FileDescriptor(ends[1])};
     FileDescriptor here(ends[0]);
-    auto const send_it = [&] {
-        return send(UnixSocket("here", std::move(here)), "from a child") ? 0 : 1;
-    };
+    auto const send_it = [&] { return send(UnixSocket(std::move(here)), "from a child") ? 0 : 1; };
     EXPECT_EQ(in_child(send_it), 0);
     EXPECT_EQ(message_at(there).bytes, bytes_of("from a child"));
     EXPECT_TRUE(nothing_at(there));  // the parent has that end too
@@ -293,13 +290,13 @@ TEST(UnixSocketTest, emptyMessageOfAStrangerIsTheEndAndLeaksNothing) {
 
 TEST(UnixSocketTest, peerIsKnownByProcessUserAndGroups) {
     Pair const pair;
-    PeerCredentials const peer = pair.here.peer("peer");
+    PeerCredentials const peer = pair.here.peer();
     EXPECT_EQ(peer.pid, ::getpid());
     EXPECT_EQ(peer.uid, ::geteuid());
     EXPECT_EQ(peer.gid, ::getegid());
     std::vector<gid_t> own(static_cast<std::size_t>(::getgroups(0, nullptr)));
     ASSERT_GE(::getgroups(static_cast<int>(own.size()), own.data()), 0);
-    auto groups = pair.here.peer_groups("peer");
+    auto groups = pair.here.peer_groups();
     std::sort(own.begin(), own.end());
     std::sort(groups.begin(), groups.end());
     EXPECT_EQ(groups, own);
@@ -313,7 +310,7 @@ TEST(UnixSocketTest, manyGroupsOfAPeerAreAllThere) {
                   for (gid_t each = 1000; each < 1100; ++each) many.push_back(each);
                   if (::setgroups(many.size(), many.data()) != 0) return 1;
                   Pair const pair;
-                  auto groups = pair.here.peer_groups("peer");
+                  auto groups = pair.here.peer_groups();
                   std::sort(groups.begin(), groups.end());
                   return groups == many ? 0 : 2;
               }),
@@ -321,17 +318,16 @@ TEST(UnixSocketTest, manyGroupsOfAPeerAreAllThere) {
 }
 
 TEST(UnixSocketTest, whatIsNoSocketIsASystemErrorThatNamesTheCall) {
-    CARILLON_EXPECT_ERROR(UnixSocket("attach", FileDescriptor()), SystemError, "attach: fcntl");
+    CARILLON_EXPECT_ERROR(UnixSocket(FileDescriptor()), SystemError, "fcntl");
     std::array<int, 2> pipe{};
     ASSERT_EQ(::pipe2(pipe.data(), O_CLOEXEC), 0);
     FileDescriptor const out(pipe[0]);
-    UnixSocket const wrong("attach", FileDescriptor(pipe[1]));
+    UnixSocket const wrong{FileDescriptor(pipe[1])};
     CARILLON_EXPECT_ERROR(send(wrong, "x"), SystemError,
-                          "send: sendmsg: ENOTSOCK (88): Socket operation on non");
-    CARILLON_EXPECT_ERROR(wrong.receive("receive"), SystemError,
-                          "receive: recvmsg: ENOTSOCK (88): Socket oper");
-    CARILLON_EXPECT_ERROR(wrong.peer("who"), SystemError, "who: getsockopt(SO_PEERCRED)");
-    CARILLON_EXPECT_ERROR(wrong.peer_groups("who"), SystemError, "who: getsockopt(SO_PEERGROUPS)");
+                          "sendmsg: ENOTSOCK (88): Socket operation on non");
+    CARILLON_EXPECT_ERROR(wrong.receive(), SystemError, "recvmsg: ENOTSOCK (88): Socket oper");
+    CARILLON_EXPECT_ERROR(wrong.peer(), SystemError, "getsockopt(SO_PEERCRED)");
+    CARILLON_EXPECT_ERROR(wrong.peer_groups(), SystemError, "getsockopt(SO_PEERGROUPS)");
 }
 
 }  // namespace

@@ -83,7 +83,10 @@ TEST_F(ContextFailureTest, aKernelInADestroyedContextHasEndedByAnError) {
                   try {
                       (void)kernel.running();
                   } catch (CudaError const& error) {
-                      return std::string(error.what()).find("cuStreamQuery") == 0 ? 0 : 2;
+                      return std::string(error.what())
+                                     .starts_with("PersistentKernel::running: cuStreamQuery")
+                                 ? 0
+                                 : 2;
                   }
                   return 1;
               }),

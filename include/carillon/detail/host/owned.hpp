@@ -2,7 +2,11 @@
 // Access to the pointer of a movable object, which is empty after a move.
 #pragma once
 
-#include "carillon/detail/host/named_checks.hpp"
+#include <functional>
+#include <string_view>
+#include <utility>
+
+#include "carillon/detail/host/door.hpp"
 #include "carillon/detail/wire/language.hpp"
 
 namespace carillon::detail {
@@ -16,10 +20,24 @@ template <class Pointer>
         throw_moved_from();
     return *pointer;
 }
-template <class Pointer>  // CARILLON_WITH_CALL
-[[nodiscard]] auto& owned(Pointer const& pointer, std::string_view call) {
-    return named(
-        call, [&]() -> auto& { return owned(pointer); });
+
+// The same in the process that made it: of what has require_own().
+template <class Pointer>
+[[nodiscard]] auto& owned_here(Pointer const& pointer) {
+    auto& object = owned(pointer);
+    object.require_own();
+    return object;
+}
+
+// The door of a call to owned_here(pointer): what `body`, a member function or any other, returns
+// for that and `arguments`.
+template <class Pointer, class Body, class... Arguments>
+decltype(auto) in_call_to(std::string_view call, Pointer const& pointer, Body&& body,
+                          Arguments&&... arguments) {
+    return in_call(call, [&]() -> decltype(auto) {
+        return std::invoke(std::forward<Body>(body), owned_here(pointer),
+                           std::forward<Arguments>(arguments)...);
+    });
 }
 
 }  // namespace carillon::detail

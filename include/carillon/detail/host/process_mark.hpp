@@ -6,7 +6,6 @@
 #include <atomic>
 #include <memory>
 
-#include "carillon/detail/host/named_checks.hpp"
 #include "carillon/detail/wire/language.hpp"
 
 namespace carillon::detail {
@@ -32,7 +31,6 @@ class ProcessMark {
         if (inherited()) [[unlikely]]
             throw_inherited();
     }
-    CARILLON_WITH_CALL_CONST(require_own)
 
    private:
     unsigned made_ = forks.count.load(std::memory_order_relaxed);

@@ -135,9 +135,9 @@ class Lender : public ClosedByOwner {
     [[nodiscard]] char const* look_at_counters(unsigned place);
 
     // Of an object alone.
-    // For the device's ends, of which `reader` is one. Throws UsageError, in the name of `call`,
-    // for one that is not there, and for one that was taken.
-    [[nodiscard]] LeaseTable take(std::string_view call, unsigned reader,
+    // For the device's ends, of which `reader` is one. Throws UsageError for one that is not there,
+    // and for one that was taken. `giver`: as TakenOnce::take().
+    [[nodiscard]] LeaseTable take(std::string_view giver, unsigned reader,
                                   CodeLocation const& where);
     // The owner itself has set it, in memory of its own.
     void tell_own_set();
