@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <type_traits>
+#include <utility>
 
 #include "carillon/arguments.hpp"
 #include "carillon/block.hpp"
@@ -47,6 +48,30 @@ struct SharedRingOptions {
     ForTests for_tests{};
 };
 
+namespace detail {
+
+// The parts that all shared objects have. Servers and clients may have the `Object` for longer.
+template <class Object>
+class SharedObject {
+   public:
+    SharedObject(SharedObject const&) = delete;
+    SharedObject& operator=(SharedObject const&) = delete;
+    // Shares it by a name, see Server::share.
+    void serve(Server& server, NameArgument name) const {
+        ServerMaker::share(server, name, object_);
+    }
+
+   protected:
+    explicit SharedObject(std::shared_ptr<Object> object = nullptr) : object_(std::move(object)) {}
+    ~SharedObject() {
+        if (object_ != nullptr) object_->close();
+    }
+
+    std::shared_ptr<Object> object_;
+};
+
+}  // namespace detail
+
 template <class T, Direction direction = Direction::to_device>
 class SharedMailbox;
 
@@ -54,16 +79,13 @@ class SharedMailbox;
 // most 4 KiB. The value that was set last stays, whoever set it and whether or not a client is
 // there. Neither copied nor moved.
 template <class T>
-class SharedMailbox<T, Direction::to_device> {
+class SharedMailbox<T, Direction::to_device> : public detail::SharedObject<detail::Lender> {
    public:
     // The type of device_handle(), for one thread: refresh(value), like any mailbox's reader.
     using DeviceEnd = detail::LeasedMailboxReader<T, detail::DeviceNear, detail::DeviceFar>;
 
     // Throws UsageError for the options, and what Device::allocate_shared_host throws.
     explicit SharedMailbox(Device const& device, SharedMailboxOptions const& options = {});
-    SharedMailbox(SharedMailbox const&) = delete;
-    SharedMailbox& operator=(SharedMailbox const&) = delete;
-    ~SharedMailbox() { object_->close(); }
 
     // The device's end number `reader`, to be passed to a kernel by value. Throws UsageError for a
     // number that was given out before, or does not exist.
@@ -83,10 +105,6 @@ class SharedMailbox<T, Direction::to_device> {
             object_->tell_own_set();
         });
     }
-    // Shares it by a name, see Server::share.
-    void serve(Server& server, NameArgument name) const {
-        detail::ServerMaker::share(server, name, object_);
-    }
 
    private:
     static_assert((detail::check_mailbox<T>(), std::is_trivially_copyable_v<DeviceEnd>));
@@ -95,7 +113,6 @@ class SharedMailbox<T, Direction::to_device> {
         Device const& device, SharedMailboxOptions const& options);
 
     detail::ProcessMark mark_;
-    std::shared_ptr<detail::Lender> object_;
     // The owner's values. An end reads them only when its lease says that one was set, so nobody
     // sees the first value.
     Mailbox<T, Direction::to_device> own_;
@@ -105,7 +122,7 @@ class SharedMailbox<T, Direction::to_device> {
 // map only for reading. The latest value wins. No reader keeps the kernel or another reader
 // waiting. `T` is trivially copyable and at most 4 KiB. Neither copied nor moved.
 template <class T>
-class SharedMailbox<T, Direction::to_host> {
+class SharedMailbox<T, Direction::to_host> : public detail::SharedObject<detail::PublishedObject> {
    public:
     using HostEnd = detail::MailboxReader<T, detail::HostCached>;
     // The type of device_handle(), for one thread: set(value), like any mailbox's writer.
@@ -116,9 +133,6 @@ class SharedMailbox<T, Direction::to_host> {
     // what Device::register_host throws.
     explicit SharedMailbox(Device const& device, T const& initial,
                            MailboxOptions const& options = {});
-    SharedMailbox(SharedMailbox const&) = delete;
-    SharedMailbox& operator=(SharedMailbox const&) = delete;
-    ~SharedMailbox() { object_->close(); }
 
     // The device's end, to be passed to a kernel by value, once. Throws UsageError the second time.
     [[nodiscard]] DeviceEnd device_handle(
@@ -132,21 +146,16 @@ class SharedMailbox<T, Direction::to_host> {
     }
     // A reader for a thread of the owner, while the mailbox lives: refresh(value).
     [[nodiscard]] HostEnd reader() const { return HostEnd(object_->host_view()); }
-    // Shares it by a name, see Server::share.
-    void serve(Server& server, NameArgument name) const {
-        detail::ServerMaker::share(server, name, object_);
-    }
 
    private:
     static_assert(std::is_trivially_copyable_v<DeviceEnd>);
-    std::shared_ptr<detail::PublishedObject> object_;
     mutable detail::TakenOnce taken_;
 };
 
 // Messages to or from another process. `T` is trivially copyable and at most 1 KiB. Neither copied
 // nor moved.
 template <class T, Direction direction>
-class SharedRing {
+class SharedRing : public detail::SharedObject<detail::Lender> {
    public:
     static constexpr bool to_device = direction == Direction::to_device;
     // The type of device_handle(), for one thread: try_pop(message), or try_push(message), which
@@ -159,9 +168,6 @@ class SharedRing {
 
     // Throws UsageError for the options, and what Device::allocate_shared_host throws.
     explicit SharedRing(Device const& device, SharedRingOptions const& options = {});
-    SharedRing(SharedRing const&) = delete;
-    SharedRing& operator=(SharedRing const&) = delete;
-    ~SharedRing() { object_->close(); }
 
     // The device's end, to be passed to a kernel by value, once. Throws UsageError the second time.
     [[nodiscard]] DeviceEnd device_handle(
@@ -171,21 +177,16 @@ class SharedRing {
                              object_->object_shape()};
         });
     }
-    // Shares it by a name, see Server::share.
-    void serve(Server& server, NameArgument name) const {
-        detail::ServerMaker::share(server, name, object_);
-    }
 
    private:
     static_assert(std::is_trivially_copyable_v<DeviceEnd>);
-    std::shared_ptr<detail::Lender> object_;
 };
 
 // Large buffers that another process fills in place. `Meta` is trivially copyable and at most 40
 // bytes. A kernel must not trust a chunk's bytes: another process wrote them, and may change them
 // while the kernel reads. Neither copied nor moved.
 template <class Meta = NoMeta>
-class SharedChunkRing {
+class SharedChunkRing : public detail::SharedObject<detail::Lender> {
    public:
     // The type of device_handle(), for one thread: try_take(chunk), release(sequence).
     using DeviceEnd = detail::LeasedChunkReader<Meta, detail::DeviceNear, detail::DeviceFar>;
@@ -193,9 +194,6 @@ class SharedChunkRing {
     // ChunkRingOptions::wait is ignored. Throws UsageError for the options, and what
     // Device::allocate_shared_host throws.
     explicit SharedChunkRing(Device const& device, ChunkRingOptions const& options = {});
-    SharedChunkRing(SharedChunkRing const&) = delete;
-    SharedChunkRing& operator=(SharedChunkRing const&) = delete;
-    ~SharedChunkRing() { object_->close(); }
 
     // The device's end, to be passed to a kernel by value, once. Throws UsageError the second time.
     [[nodiscard]] DeviceEnd device_handle(
@@ -205,20 +203,15 @@ class SharedChunkRing {
                              object_->object_shape()};
         });
     }
-    // Shares it by a name, see Server::share.
-    void serve(Server& server, NameArgument name) const {
-        detail::ServerMaker::share(server, name, object_);
-    }
 
    private:
     static_assert(std::is_trivially_copyable_v<DeviceEnd>);
-    std::shared_ptr<detail::Lender> object_;
 };
 
 template <class T>
 SharedMailbox<T, Direction::to_device>::SharedMailbox(Device const& device,
                                                       SharedMailboxOptions const& options) try
-    : object_(make_object(device, options)),
+    : SharedObject(make_object(device, options)),
       own_(device, __builtin_bit_cast(T, detail::BytesOf<T>{}), {.capacity = options.capacity}) {
 } catch (...) {
     detail::throw_named("SharedMailbox");
