@@ -13,7 +13,6 @@
 #include <span>
 #include <string_view>
 #include <type_traits>
-#include <utility>
 #include <variant>
 
 #include "carillon.h"

@@ -11,7 +11,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "carillon/detail/wire/language.hpp"
@@ -35,6 +34,7 @@ struct BufferInfo {
     unsigned holders = 0;      // mutable or immutable objects for it, in all processes
     std::int32_t process = 0;  // the process that made it; 0 in another namespace
     std::uint32_t user = 0;    // the user that made it
+    bool operator==(BufferInfo const&) const = default;
 };
 
 // A buffer that nobody writes any more. Copies share it. Its memory stays until the last copy goes,
@@ -153,6 +153,7 @@ struct SealedBuffer {
     std::string name;
     std::size_t size = 0;      // bytes
     std::uint64_t missed = 0;  // buffers without an event since the last one: too many came
+    bool operator==(SealedBuffer const&) const = default;
 };
 
 // Reports every buffer that is sealed after this object was made. One thread at a time.

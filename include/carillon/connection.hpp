@@ -4,11 +4,11 @@
 
 #include <chrono>
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "carillon/arguments.hpp"
@@ -20,6 +20,7 @@
 #include "carillon/detail/host/message_of.hpp"
 #include "carillon/detail/host/message_types.hpp"
 #include "carillon/detail/kernel/messages.hpp"
+#include "carillon/detail/protocol/object_view.hpp"
 #include "carillon/detail/wire/language.hpp"
 #include "carillon/device.hpp"
 #include "carillon/kernel_options.hpp"
@@ -178,8 +179,11 @@ class CARILLON_LAYOUT Connection {
         return detail::in_call("Connection::mailbox", [&] {
             detail::ValueOf<T> const value("value", type);
             return Mailbox<T, direction>(
-                value, mailbox_end(object, described(value, type, value.slot_lines()),
-                                   direction == Direction::to_device));
+                value, end_of<detail::MailboxLayout>(object,
+                                                     direction == Direction::to_device
+                                                         ? ObjectKind::mailbox
+                                                         : ObjectKind::mailbox_to_host,
+                                                     described(value, type, value.slot_lines())));
         });
     }
     // Towards the kernel, or from it.
@@ -189,9 +193,14 @@ class CARILLON_LAYOUT Connection {
         detail::check_payload<T>();
         return detail::in_call("Connection::ring", [&] {
             detail::MessageOf<T> const message("message", type);
+            using Layout = std::conditional_t<direction == Direction::to_device,
+                                              detail::RingToDeviceLayout, detail::RingToHostLayout>;
             return Ring<T, direction>(
-                message, ring_end(object, described(message, type, message.slot_lines()),
-                                  direction == Direction::to_device));
+                message,
+                end_of<Layout>(object,
+                               direction == Direction::to_device ? ObjectKind::ring_to_device
+                                                                 : ObjectKind::ring_to_host,
+                               described(message, type, message.slot_lines())));
         });
     }
     template <class Meta = NoMeta>
@@ -200,7 +209,9 @@ class CARILLON_LAYOUT Connection {
         detail::check_meta<Meta>();
         return detail::in_call("Connection::chunk_ring", [&] {
             detail::MetaOf<Meta> const beside("meta", type);
-            return ChunkRing<Meta>(beside, chunk_ring_end(object, described(beside, type, 1)));
+            return ChunkRing<Meta>(
+                beside, std::make_shared<detail::ChunkRingState>(end_of<detail::ChunkRingLayout>(
+                            object, ObjectKind::chunk_ring, described(beside, type, 1))));
         });
     }
 
@@ -228,13 +239,9 @@ class CARILLON_LAYOUT Connection {
     }
     [[nodiscard]] detail::LeasedChannel attach(std::string_view object,
                                                detail::MessageTypes const& types) const;
-    [[nodiscard]] detail::LeasedEnd<detail::MailboxView> mailbox_end(
-        std::string_view object, detail::MessageType const& type, bool to_device) const;
-    [[nodiscard]] detail::LeasedEnd<detail::RingView> ring_end(std::string_view object,
-                                                               detail::MessageType const& type,
-                                                               bool to_device) const;
-    [[nodiscard]] std::shared_ptr<detail::ChunkRingState> chunk_ring_end(
-        std::string_view object, detail::MessageType const& type) const;
+    template <class Layout>
+    [[nodiscard]] detail::LeasedEnd<typename Layout::View> end_of(
+        std::string_view object, ObjectKind kind, detail::MessageType const& type) const;
 
     std::shared_ptr<detail::ClientSession> session_;
 };

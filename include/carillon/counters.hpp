@@ -22,6 +22,7 @@ struct ChannelCounters {
     std::uint64_t dropped = 0;
     std::uint64_t stalls = 0;  // requests, or rows of requests, that met a full ring
     std::uint32_t depth = 0;   // outstanding now: sent, and the reply still in the ring
+    bool operator==(ChannelCounters const&) const = default;
 };
 
 // The heartbeats of a block. A block that looks for work, or serves in short steps, beats about

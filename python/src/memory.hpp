@@ -2,9 +2,7 @@
 // Memory of a device, as Python has it: shared with every view of it.
 #pragma once
 
-#include <cstddef>
 #include <memory>
-#include <utility>
 
 #include "carillon/device.hpp"
 #include "carillon/memory.hpp"

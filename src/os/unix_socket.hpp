@@ -10,8 +10,6 @@
 #include <cstddef>
 #include <filesystem>
 #include <span>
-#include <string_view>
-#include <utility>
 #include <variant>
 #include <vector>
 

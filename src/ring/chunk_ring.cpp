@@ -66,10 +66,10 @@ ChunkRingState::ChunkRingState(Device const& device, ChunkRingOptions const& opt
     throw_named("ChunkRing");
 }
 
-ChunkRingState::ChunkRingState(LeasedEnd<ChunkRingView> const& lent, std::size_t chunk_bytes)
+ChunkRingState::ChunkRingState(LeasedEnd<ChunkRingView> const& lent)
     : lent_by_(lent.lease),
       chunks_(lent.view.ring.capacity),
-      chunk_bytes_(chunk_bytes),
+      chunk_bytes_(lent.chunk_bytes),
       copy_(copy_stores(lent.far.stores())),
       wait_(lent.wait),
       device_(lent.view) {

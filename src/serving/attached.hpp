@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <optional>
 #include <span>
-#include <string_view>
 
 #include "carillon/channel_memory.hpp"
 #include "carillon/detail/access/host_mapped.hpp"

@@ -154,7 +154,7 @@ int SealedBuffers::descriptor() const {
 std::optional<Buffer> SealedBuffers::next(std::chrono::nanoseconds timeout) {
     auto hold = in_call_to("SealedBuffers::next", source_, &Source::next, timeout);
     if (!hold) return {};
-    return detail::BufferMaker::make(*std::move(hold));
+    return detail::BufferMaker::make<Buffer>(*std::move(hold));
 }
 
 std::uint64_t SealedBuffers::missed() const {

@@ -135,8 +135,7 @@ class BufferHold {
 template <class... Arguments>
 [[nodiscard]] std::shared_ptr<BufferHold> make_hold(std::shared_ptr<BufferAccess> store,
                                                     Arguments&&... arguments) {
-    std::shared_ptr<BufferHold> hold(new BufferHold(std::forward<Arguments>(arguments)...),
-                                     DeleteOwn());
+    auto hold = make_shared_own<BufferHold>(std::forward<Arguments>(arguments)...);
     hold->keep_for(std::move(store));
     return hold;
 }
@@ -170,17 +169,9 @@ class NewsSource {
 
 // Makes what users have of these.
 struct BufferMaker {
-    [[nodiscard]] static MutableBuffer make_mutable(std::shared_ptr<BufferHold> hold) {
-        return MutableBuffer(std::move(hold));
-    }
-    [[nodiscard]] static Buffer make(std::shared_ptr<BufferHold> hold) {
-        return Buffer(std::move(hold));
-    }
-    [[nodiscard]] static SealedEvents make(std::unique_ptr<ToldSource> source) {
-        return SealedEvents(std::move(source));
-    }
-    [[nodiscard]] static SealedBuffers make(std::unique_ptr<LentSource> source) {
-        return SealedBuffers(std::move(source));
+    template <class Made, class Of>
+    [[nodiscard]] static Made make(Of of) {
+        return Made(std::move(of));
     }
 };
 

@@ -22,13 +22,8 @@ BufferService::BufferService(std::shared_ptr<BufferTable> table, ServeOptions co
       options_(options),
       reception_(reception),
       sessions_(sessions),
-      wakeup_(wakeup) {
-    table_->follow(wakeup_);
-}
-
-BufferService::~BufferService() {
-    if (!table_->inherited()) table_->follow_no_more(wakeup_);
-}
+      wakeup_(wakeup),
+      follower_(table_, wakeup) {}
 
 void BufferService::log_limits() {
     if (std::string const why = table_->why_fewer_buffers(); !why.empty()) reception_.log(why);
@@ -36,21 +31,12 @@ void BufferService::log_limits() {
 
 void BufferService::answer(Session& session, std::uint32_t id, CreateBuffer const& create) {
     require_hold(session);
-    try {
-        lend(session, id,
-             table_->create(session.who, create.name, create.bytes, create.host_memory));
-    } catch (Error const& error) {  // of the device, or the system
-        throw refusal_of(error);
-    }
+    lend(session, id, table_->create(session.who, create.name, create.bytes, create.host_memory));
 }
 
 void BufferService::answer(Session& session, std::uint32_t id, GetBuffer const& get) {
     require_hold(session);
-    try {
-        lend(session, id, table_->get(session.who, {get.buffer, get.name}));
-    } catch (Error const& error) {  // no descriptor is left
-        throw refusal_of(error);
-    }
+    lend(session, id, table_->get(session.who, {get.buffer, get.name}));
 }
 
 void BufferService::answer(Session& session, std::uint32_t id, SealBuffer const& seal) {
@@ -93,13 +79,9 @@ void BufferService::answer(Session& session, std::uint32_t id, WatchBuffers cons
 void BufferService::answer(Session& session, std::uint32_t id, ShowMemory const& show) {
     auto const memory = table_->memory_of(session.who, show.buffer);
     require_read(session);
-    try {
-        FileDescriptor const shown = memory->export_fd();
-        (void)table_->tell(session.who, *memory);
-        reception_.lend(session, id, ShownMemory{memory->number()}, std::array{shown.get()});
-    } catch (Error const& error) {  // no descriptor is left
-        throw refusal_of(error);
-    }
+    FileDescriptor const shown = memory->export_fd();
+    (void)table_->tell(session.who, *memory);
+    reception_.lend(session, id, ShownMemory{memory->number()}, std::array{shown.get()});
 }
 
 void BufferService::lend(Session& session, std::uint32_t id, HeldBuffer const& lent) {
@@ -165,28 +147,19 @@ void BufferService::take_back_unread(Session& session, std::uint64_t came) noexc
 }
 
 void BufferService::answer(Session& session, std::uint32_t id, NextBuffer const& next) {
-    auto const found = table_->after(next.buffer);
-    ListedBuffer listed;
-    if (found) {
-        listed = {found->id,      found->name,
-                  found->size,    found->memory,
-                  found->sealed,  found->host_memory,
-                  found->holders, static_cast<std::uint32_t>(found->process),
-                  found->user};
-    }
-    reception_.send(session, id, listed);
+    reception_.send(session, id, table_->after(next.buffer).value_or(BufferInfo{}));
 }
 
 void BufferService::require_hold(Session& session) const {
     if (session.holds >= options_.buffers_per_connection) {
-        throw Refusal{RefusalReason::too_many_of_client,
-                      fmt::format("the connection holds {} buffers already", session.holds)};
+        throw_refused(RefusalReason::too_many_of_client, "the connection holds {} buffers already",
+                      session.holds);
     }
     require_read(session);
 }
 
 void BufferService::require_read(Session& session) const {
-    if (auto const refusal = reception_.require_read(session, 1)) throw Refusal(*refusal);
+    if (auto const refusal = reception_.require_read(session, 1)) throw Refused(*refusal);
 }
 
 // As many as there is room for; the others then.
@@ -198,8 +171,7 @@ void BufferService::tell_sealed(Session& session) {
             auto const found = table_->sealed(after);
             if (!found) return tell_missed(session);
             if (session.news == SealedNews::words) {
-                reception_.send(session, 0,
-                                SealedNotice{found->id, found->name, found->size, found->missed});
+                reception_.send(session, 0, *found);
             } else if (session.holds >= options_.buffers_per_connection) {
                 return;
             } else if (!lend_sealed(session, *found)) {
@@ -225,7 +197,7 @@ bool BufferService::lend_sealed(Session& session, SealedBuffer const& sealed) {
     Lending lending;
     try {
         lending = lending_of(session, table_->get(session.who, {sealed.id}));
-    } catch (Refusal const&) {  // it was removed
+    } catch (Refused const&) {  // it was removed
         session.missed = missed + 1;
         return true;
     } catch (SystemError const& error) {  // no descriptor is left
@@ -241,7 +213,7 @@ bool BufferService::lend_sealed(Session& session, SealedBuffer const& sealed) {
         session.unasked[lent.buffer] = {session.lent_unasked + 1, lent.memory_number,
                                         lent.descriptor};
         reception_.lend(session, 0, lent, lending.descriptors);
-    } catch (Refusal const&) {
+    } catch (Refused const&) {
         take_back(session, lending.message);
         return false;
     } catch (...) {

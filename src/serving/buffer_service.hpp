@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <utility>
 #include <vector>
 
 #include "carillon/server.hpp"
@@ -22,9 +21,6 @@ class BufferService {
     // `wakeup` is woken whenever a buffer is sealed, and when the store goes.
     BufferService(std::shared_ptr<BufferTable> table, ServeOptions const& options,
                   Reception& reception, Sessions const& sessions, Wakeup const& wakeup);
-    ~BufferService();
-    BufferService(BufferService const&) = delete;
-    BufferService& operator=(BufferService const&) = delete;
 
     // Whether the program has destroyed the store.
     [[nodiscard]] bool closed() const { return table_->closed(); }
@@ -32,7 +28,7 @@ class BufferService {
     // A line for people where there can be fewer buffers than the options say.
     void log_limits();
 
-    // What a client says. Each throws Refusal.
+    // What a client says. Each throws Refused.
     void answer(Session& session, std::uint32_t id, CreateBuffer const& create);
     void answer(Session& session, std::uint32_t id, GetBuffer const& get);
     void answer(Session& session, std::uint32_t id, SealBuffer const& seal);
@@ -61,7 +57,7 @@ class BufferService {
     bool release(Session& session, std::uint64_t buffer) noexcept;
     // Takes back what the client was lent unasked and has not read yet.
     void take_back_unread(Session& session, std::uint64_t came) noexcept;
-    // Both throw Refusal.
+    // Both throw Refused.
     void require_hold(Session& session) const;
     void require_read(Session& session) const;
     void tell_sealed(Session& session);
@@ -75,6 +71,7 @@ class BufferService {
     Reception& reception_;
     Sessions const& sessions_;
     Wakeup const& wakeup_;
+    SealedFollower follower_;
 };
 
 // A number that no other connection of this process has, to whichever store.

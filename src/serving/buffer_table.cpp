@@ -86,36 +86,33 @@ void BufferTable::Taken::remove(StoreMemory const& memory) {
 void BufferTable::require_room(BufferUser const& by, std::string const& name, std::size_t size,
                                bool of_host) const {
     if (!name.empty() && names_.contains(name)) {
-        throw Refusal{RefusalReason::name_taken,
-                      fmt::format("there is a buffer \"{}\" already", name)};
+        throw_refused(RefusalReason::name_taken, "there is a buffer \"{}\" already", name);
     }
     if (entries_.size() >= options_.buffers) {
-        throw Refusal{RefusalReason::full,
-                      fmt::format("there are {} buffers already", entries_.size())};
+        throw_refused(RefusalReason::full, "there are {} buffers already", entries_.size());
     }
     if (of_host && taken_.descriptors >= most_descriptors()) {
-        throw Refusal{RefusalReason::full,
-                      fmt::format("there are {} buffers in host memory already, half as many as "
-                                  "this process may have descriptors (RLIMIT_NOFILE)",
-                                  taken_.descriptors)};
+        throw_refused(RefusalReason::full,
+                      "there are {} buffers in host memory already, half as many as "
+                      "this process may have descriptors (RLIMIT_NOFILE)",
+                      taken_.descriptors);
     }
     if (of_host && !can_open(1, descriptors_for(by.user))) {
-        throw Refusal{
+        throw Refused{
             RefusalReason::full,
             why_no_descriptor(by.user, is_kept_for(by.user) ? "connections" : "the store's user")};
     }
     if (size > options_.bytes - taken_.bytes) {
-        throw Refusal{RefusalReason::full,
-                      fmt::format("{} bytes are asked for, {} of {} are free", size,
-                                  options_.bytes - taken_.bytes, options_.bytes)};
+        throw_refused(RefusalReason::full, "{} bytes are asked for, {} of {} are free", size,
+                      options_.bytes - taken_.bytes, options_.bytes);
     }
     if (!is_kept_for(by.user)) require_share(by, size, of_host);
     auto const own = taken_by_.find(by.user);
     std::size_t const has = own == taken_by_.end() ? 0 : own->second.bytes;
     if (options_.bytes_per_user != 0 && has + size > options_.bytes_per_user) {
-        throw Refusal{RefusalReason::full,
-                      fmt::format("{} bytes are asked for, the user {} has {} and may have {}",
-                                  size, by.user, has, options_.bytes_per_user)};
+        throw_refused(RefusalReason::full,
+                      "{} bytes are asked for, the user {} has {} and may have {}", size, by.user,
+                      has, options_.bytes_per_user);
     }
 }
 
@@ -133,14 +130,12 @@ void BufferTable::require_share(BufferUser const& by, std::size_t size, bool of_
                              UserShare const& share) {
         bool const of_user = own.*field + more > share.of_user;
         if (!of_user && others.*field + more <= share.of_others) return;
-        throw Refusal{
-            RefusalReason::full,
-            fmt::format(
-                "{} {} are asked for, {} and may have {}: the rest is kept for {}", more, what,
-                of_user ? fmt::format("the user {} has {}", by.user, own.*field)
-                        : fmt::format("users other than the store's have {}", others.*field),
-                of_user ? share.of_user : share.of_others,
-                of_user ? "others" : "the store's user")};
+        throw_refused(
+            RefusalReason::full, "{} {} are asked for, {} and may have {}: the rest is kept for {}",
+            more, what,
+            of_user ? fmt::format("the user {} has {}", by.user, own.*field)
+                    : fmt::format("users other than the store's have {}", others.*field),
+            of_user ? share.of_user : share.of_others, of_user ? "others" : "the store's user");
     };
     std::size_t const descriptors = most_descriptors();
     require("bytes", size, &Taken::bytes,
@@ -193,16 +188,15 @@ BufferTable::Entries::iterator BufferTable::find(BufferKey const& key) {
     }
     auto const found = entries_.find(id);
     if (found != entries_.end() && !found->second.removed) return found;
-    throw Refusal{RefusalReason::unknown_object,
-                  fmt::format("there is no buffer {} here", words_for(key))};
+    throw_refused(RefusalReason::unknown_object, "there is no buffer {} here", words_for(key));
 }
 
 HeldBuffer BufferTable::get(BufferUser const& by, BufferKey const& key) {
     std::lock_guard const lock(mutex_);
     auto const found = find(key);
     if (!found->second.info.sealed) {
-        throw Refusal{RefusalReason::not_sealed,
-                      fmt::format("the buffer {} has not been sealed yet", words_for(key))};
+        throw_refused(RefusalReason::not_sealed, "the buffer {} has not been sealed yet",
+                      words_for(key));
     }
     return hold(found->second, by.number);
 }
@@ -216,11 +210,11 @@ void BufferTable::seal(BufferUser const& by, std::uint64_t id, Wakeup const* but
     if (again) return;  // it has not heard the answer
     Entry& entry = find({id})->second;
     if (entry.maker != by.number || entry.info.sealed || !entry.holders.contains(by.number)) {
-        throw Refusal{RefusalReason::not_allowed,
-                      fmt::format("the buffer number {} is sealed by who makes it", id)};
+        throw_refused(RefusalReason::not_allowed, "the buffer number {} is sealed by who makes it",
+                      id);
     }
     if (!entry.memory->seal()) {
-        throw Refusal{RefusalReason::other, "a process has the buffer mapped for writing still"};
+        throw_refused(RefusalReason::other, "a process has the buffer mapped for writing still");
     }
     sealed_.push_back({id, entry.info.name, entry.info.size});
     entry.info.sealed = true;
@@ -237,8 +231,8 @@ std::uint64_t BufferTable::remove(BufferUser const& by, BufferKey const& key) {
     auto const found = find(key);
     Entry& entry = found->second;
     if (by.user != entry.info.user && !is_kept_for(by.user)) {
-        throw Refusal{RefusalReason::not_allowed, fmt::format("the buffer {} is the user {}'s",
-                                                              words_for(key), entry.info.user)};
+        throw_refused(RefusalReason::not_allowed, "the buffer {} is the user {}'s", words_for(key),
+                      entry.info.user);
     }
     auto const memory = entry.memory;
     take_from_all(entry);
@@ -312,8 +306,8 @@ std::shared_ptr<StoreMemory> BufferTable::memory_of(BufferUser const& who, std::
     if (found != entries_.end() && found->second.holders.contains(who.number)) {
         return found->second.memory;
     }
-    throw Refusal{RefusalReason::unknown_object,
-                  fmt::format("the connection holds no buffer of the number {}", id)};
+    throw_refused(RefusalReason::unknown_object, "the connection holds no buffer of the number {}",
+                  id);
 }
 
 bool BufferTable::tell(BufferUser const& who, StoreMemory& memory) {

@@ -54,7 +54,7 @@ class BufferTable {
     [[nodiscard]] std::string why_fewer_buffers() const;
     [[nodiscard]] bool inherited() const { return mark_.inherited(); }
 
-    // All throw Refusal, and create() what Device::allocate throws. Who gets one holds it.
+    // All throw Refused, and create() what Device::allocate throws. Who gets one holds it.
     [[nodiscard]] HeldBuffer create(BufferUser const& by, std::string const& name,
                                     std::size_t bytes, bool of_host);
     [[nodiscard]] HeldBuffer get(BufferUser const& by, BufferKey const& key);
@@ -66,7 +66,7 @@ class BufferTable {
     bool release(HolderNumber by, std::uint64_t id) noexcept;
     // All that it has.
     void leave(HolderNumber who) noexcept;
-    // Of a buffer that it holds. Throws Refusal.
+    // Of a buffer that it holds. Throws Refused.
     [[nodiscard]] std::shared_ptr<StoreMemory> memory_of(BufferUser const& who,
                                                          std::uint64_t id) const;
     // Whether it has to be given a descriptor of that memory; and that it has none any more.
@@ -147,10 +147,11 @@ class BufferTable {
     std::atomic<bool> closed_ = false;
 };
 
-// Woken whenever a buffer is sealed, and when the store goes.
+// Has `wakeup` woken whenever a buffer is sealed, and when the store goes.
 class SealedFollower {
    public:
-    explicit SealedFollower(std::shared_ptr<BufferTable> table) : table_(std::move(table)) {
+    SealedFollower(std::shared_ptr<BufferTable> table, Wakeup const& wakeup)
+        : table_(std::move(table)), wakeup_(wakeup) {
         table_->follow(wakeup_);
     }
     ~SealedFollower() {
@@ -159,11 +160,9 @@ class SealedFollower {
     SealedFollower(SealedFollower const&) = delete;
     SealedFollower& operator=(SealedFollower const&) = delete;
 
-    [[nodiscard]] Wakeup const& wakeup() const { return wakeup_; }
-
    private:
     std::shared_ptr<BufferTable> table_;
-    Wakeup wakeup_;
+    Wakeup const& wakeup_;
 };
 
 }  // namespace carillon::detail

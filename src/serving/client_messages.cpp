@@ -126,7 +126,7 @@ void fields(auto& wire, Look& look) {
     wire_number(wire, "place", look.place, 0, most_places - 1);
 }
 
-void counter_fields(auto& wire, std::string const& whose, WireCounters& counters) {
+void counter_fields(auto& wire, std::string const& whose, ChannelCounters& counters) {
     wire.raw(whose + ".submitted", counters.submitted);
     wire.raw(whose + ".answered", counters.answered);
     wire.raw(whose + ".taken", counters.taken);
@@ -200,11 +200,11 @@ void fields(auto& wire, BufferDone& done) { wire.raw("spare", done.spare); }
 
 void fields(auto& wire, NextBuffer& next) { wire.raw("buffer", next.buffer); }
 
-void fields(auto& wire, ListedBuffer& listed) {
-    wire.raw("buffer", listed.buffer);
+void fields(auto& wire, BufferInfo& listed) {
+    wire.raw("buffer", listed.id);
     wire_text(wire, "name", listed.name, longest_name);
-    wire_number(wire, "bytes", listed.bytes, 0, largest_buffer);
-    wire_number(wire, "memory_bytes", listed.memory_bytes, 0, most_bytes);
+    wire_number(wire, "bytes", listed.size, 0, largest_buffer);
+    wire_number(wire, "memory_bytes", listed.memory, 0, most_bytes);
     wire_flag(wire, "sealed", listed.sealed);
     wire_flag(wire, "host_memory", listed.host_memory);
     wire.raw("holders", listed.holders);
@@ -217,10 +217,10 @@ void fields(auto& wire, WatchBuffers& watch) {
     wire.raw("came", watch.came);
 }
 
-void fields(auto& wire, SealedNotice& sealed) {
-    wire_number(wire, "buffer", sealed.buffer, 1, most_numbers);
+void fields(auto& wire, SealedBuffer& sealed) {
+    wire_number(wire, "buffer", sealed.id, 1, most_numbers);
     wire_text(wire, "name", sealed.name, longest_name);
-    wire_number(wire, "bytes", sealed.bytes, 1, largest_buffer);
+    wire_number(wire, "bytes", sealed.size, 1, largest_buffer);
     wire.raw("missed", sealed.missed);
 }
 
@@ -302,14 +302,14 @@ std::string sent_name(std::string_view type_name) {
     std::string name(type_name);
     if (name.size() <= longest_name) return name;
     std::string const hash = fmt::format("~{:016x}", hash_of(name, 0));
-    cut(name, longest_name - hash.size());
+    name.resize(cut(name, longest_name - hash.size()).size());
     return name + hash;
 }
 
 std::string name_of_program() {
     std::string name = program_invocation_short_name;
     WireWriter::clean(name);
-    cut(name, longest_name);
+    name.resize(cut(name, longest_name).size());
     return name.empty() ? "nameless" : name;
 }
 

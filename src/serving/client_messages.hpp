@@ -19,6 +19,8 @@
 #include <variant>
 #include <vector>
 
+#include "carillon/buffer.hpp"
+#include "carillon/counters.hpp"
 #include "carillon/detail/protocol/channel_view.hpp"
 #include "carillon/device_info.hpp"
 #include "carillon/error.hpp"
@@ -148,16 +150,6 @@ struct Look {
     std::uint32_t place = 0;
     bool operator==(Look const&) const = default;
 };
-// What a client has counted. The client may write anything there.
-struct WireCounters {
-    std::uint64_t submitted = 0;
-    std::uint64_t answered = 0;
-    std::uint64_t taken = 0;
-    std::uint64_t dropped = 0;
-    std::uint64_t stalls = 0;
-    std::uint32_t depth = 0;
-    bool operator==(WireCounters const&) const = default;
-};
 // Owner: the answer to Look.
 struct Seen {
     std::uint32_t objects = 1;  // how many there are; if 0, the members of one mean nothing
@@ -170,8 +162,8 @@ struct Seen {
     std::uint32_t process = 0;
     std::uint32_t user = 0;
     std::uint64_t held_ms = 0;
-    WireCounters counters;  // of the client that has the place
-    WireCounters gone;      // of all clients before it
+    ChannelCounters counters;  // of the client that has the place, which may write anything there
+    ChannelCounters gone;      // of all clients before it
     std::uint64_t beats = 0;
     std::uint64_t beat_age_ms = 0;
     bool emulated = false;   // the device
@@ -246,19 +238,7 @@ struct NextBuffer {
     std::uint64_t buffer = 0;
     bool operator==(NextBuffer const&) const = default;
 };
-// Owner: the answer to NextBuffer.
-struct ListedBuffer {
-    std::uint64_t buffer = 0;  // 0: there is none, and the other members mean nothing
-    std::string name;
-    std::uint64_t bytes = 0;
-    std::uint64_t memory_bytes = 0;
-    bool sealed = false;
-    bool host_memory = false;
-    std::uint32_t holders = 0;
-    std::uint32_t process = 0;  // its maker's
-    std::uint32_t user = 0;
-    bool operator==(ListedBuffer const&) const = default;
-};
+// The owner answers NextBuffer with BufferInfo, whose number is 0 where there is none.
 // Client: wants to hear of each buffer that is sealed (words), to get it (buffers), or neither.
 enum class SealedNews : std::uint8_t { none, words, buffers };
 struct WatchBuffers {
@@ -267,14 +247,7 @@ struct WatchBuffers {
     std::uint64_t came = 0;
     bool operator==(WatchBuffers const&) const = default;
 };
-// Owner: a buffer was sealed, after WatchBuffers for words.
-struct SealedNotice {
-    std::uint64_t buffer = 0;
-    std::string name;
-    std::uint64_t bytes = 0;
-    std::uint64_t missed = 0;  // how many were not told before this one
-    bool operator==(SealedNotice const&) const = default;
-};
+// The owner says SealedBuffer of each buffer that is sealed, after WatchBuffers for words.
 // Client: holds a buffer, and needs the descriptor of its memory once more.
 struct ShowMemory {
     std::uint64_t buffer = 0;
@@ -294,8 +267,8 @@ struct MissedBuffers {
 using Message =
     std::variant<Hello, Welcome, Refused, Attach, Attached, Mapped, Detach, Notice, Drained, Ended,
                  Look, Seen, CreateBuffer, GetBuffer, LentBuffer, SealBuffer, ReleaseBuffer,
-                 UnmappedBuffer, ForgetMemory, RemoveBuffer, BufferDone, NextBuffer, ListedBuffer,
-                 WatchBuffers, SealedNotice, ShowMemory, ShownMemory, MissedBuffers>;
+                 UnmappedBuffer, ForgetMemory, RemoveBuffer, BufferDone, NextBuffer, BufferInfo,
+                 WatchBuffers, SealedBuffer, ShowMemory, ShownMemory, MissedBuffers>;
 
 // Throws UsageError for a name that no message can have. `what` is named.
 void require_name(std::string_view what, std::string_view name);

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
 #include <mutex>
 #include <set>
@@ -54,27 +53,14 @@ void require_slots(Attached const& attached, Attach const& asked) {
                     asked.request.slot_lines, asked.reply.slot_lines));
 }
 
-template <class View>
-LeasedEnd<View> leased(std::shared_ptr<ClientLease> lease, View const& view,
-                       std::optional<HostWait::Style> const& wait) {
-    MappedChannel const& mapped = lease->mapped();
-    HostMapped const access = mapped.access();
-    HostWait const waits = mapped.wait(wait);
-    return {std::move(lease), view, access, waits};
-}
-
-ChannelCounters from_wire(WireCounters const& wire) {
-    return {wire.submitted, wire.answered, wire.taken, wire.dropped, wire.stalls, wire.depth};
-}
-
 ServedBlock block_of(Seen const& seen) {
     return {seen.activity,
             seen.client,
             static_cast<std::int32_t>(seen.process),
             seen.user,
             std::chrono::milliseconds(seen.held_ms),
-            from_wire(seen.counters),
-            from_wire(seen.gone),
+            seen.counters,
+            seen.gone,
             {seen.beats, std::chrono::milliseconds(seen.beat_age_ms)}};
 }
 
@@ -86,10 +72,6 @@ bool is_same(Seen const& seen, Seen const& first) {
 }
 
 }  // namespace
-
-std::shared_ptr<ClientSession> ClientSession::make(std::shared_ptr<Link> link) {
-    return {new ClientSession(std::move(link)), DeleteOwn()};
-}
 
 Seen ClientSession::look(Look const& place, Deadline const& deadline) {
     OwnerAnswer answer = link_->ask(place, deadline);
@@ -165,33 +147,6 @@ LeasedChannel ClientSession::attach(std::string_view object, MessageTypes const&
     CounterWords* const counters = mapped.counters();
     ServedBy const served_by = mapped.served_by();
     return {leased(std::move(lease), view, link_->options().wait), counters, served_by};
-}
-
-LeasedEnd<MailboxView> ClientSession::mailbox(std::string_view object, MessageType const& type,
-                                              ObjectKind kind) {
-    auto lease = lease_of(object, kind, {type, type});
-    auto const view = lease->mapped().view_of<MailboxLayout>();
-    auto end = leased(lease, view, link_->options().wait);
-    // Two steps are for quads; here every word carries its tag (detail/protocol/mailbox.hpp).
-    end.far = lease->mapped().access(PublishMode::one_step);
-    return end;
-}
-
-LeasedEnd<RingView> ClientSession::ring(std::string_view object, MessageType const& type,
-                                        bool to_device) {
-    auto lease = lease_of(object, to_device ? ObjectKind::ring_to_device : ObjectKind::ring_to_host,
-                          {type, type});
-    RingView const view = to_device ? lease->mapped().view_of<RingToDeviceLayout>()
-                                    : lease->mapped().view_of<RingToHostLayout>();
-    return leased(std::move(lease), view, link_->options().wait);
-}
-
-ClientSession::LeasedChunks ClientSession::chunk_ring(std::string_view object,
-                                                      MessageType const& type) {
-    auto lease = lease_of(object, ObjectKind::chunk_ring, {type, type});
-    auto const view = lease->mapped().view_of<ChunkRingLayout>();
-    std::uint32_t const bytes = lease->mapped().attached().chunk_bytes;
-    return {leased(std::move(lease), view, link_->options().wait), bytes};
 }
 
 std::shared_ptr<ClientLease> ClientSession::map_anywhere(Attach attach, Deadline const& deadline) {

@@ -2,7 +2,6 @@
 // What a client has of an owner's kernels and objects, by its connection.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -11,7 +10,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
+#include <type_traits>
+#include <utility>
 
 #include "carillon/connection.hpp"
 #include "carillon/detail/host/channel_lease.hpp"
@@ -31,23 +31,16 @@ class ClientLease;
 class ClientSession final : public LeaseListener,
                             public std::enable_shared_from_this<ClientSession> {
    public:
-    [[nodiscard]] static std::shared_ptr<ClientSession> make(std::shared_ptr<Link> link);
+    explicit ClientSession(std::shared_ptr<Link> link) : link_(std::move(link)) {}
     ClientSession(ClientSession const&) = delete;
     ClientSession& operator=(ClientSession const&) = delete;
     ~ClientSession() override { link_->stop_listening(); }
 
     [[nodiscard]] LeasedChannel attach(std::string_view object, MessageTypes const& types);
     // The host's end of an object. `type`: of its values. A log is a mailbox, too.
-    [[nodiscard]] LeasedEnd<MailboxView> mailbox(std::string_view object, MessageType const& type,
-                                                 ObjectKind kind = ObjectKind::mailbox);
-    [[nodiscard]] LeasedEnd<RingView> ring(std::string_view object, MessageType const& type,
-                                           bool to_device);
-    // And how many bytes a chunk has.
-    struct LeasedChunks {
-        LeasedEnd<ChunkRingView> end;
-        std::uint32_t chunk_bytes;
-    };
-    [[nodiscard]] LeasedChunks chunk_ring(std::string_view object, MessageType const& type);
+    template <class Layout>
+    [[nodiscard]] LeasedEnd<typename Layout::View> end_of(std::string_view object, ObjectKind kind,
+                                                          MessageType const& type);
     [[nodiscard]] Link const& link() const { return *link_; }
     [[nodiscard]] OwnerStatus status();
     [[nodiscard]] std::string why_host_memory() const;
@@ -60,8 +53,6 @@ class ClientSession final : public LeaseListener,
     void require_open(std::string const& object) const;
 
    private:
-    explicit ClientSession(std::shared_ptr<Link> link) : link_(std::move(link)) {}
-
     [[nodiscard]] Seen look(Look const& place, Deadline const& deadline);
     // At the places behind the first. False: another object has got the name meanwhile.
     [[nodiscard]] bool look_at_others(Seen const& first, Look place, ServedObject& object,
@@ -128,5 +119,26 @@ class ClientLease final : public ChannelLease {
     bool told_ = false;
     std::string ended_;  // why the owner has taken it back; empty while it has not
 };
+
+template <class View>
+[[nodiscard]] LeasedEnd<View> leased(std::shared_ptr<ClientLease> lease, View const& view,
+                                     std::optional<HostWait::Style> const& wait,
+                                     std::optional<PublishMode> mode = {}) {
+    MappedChannel const& mapped = lease->mapped();
+    HostMapped const access = mapped.access(mode);
+    HostWait const waits = mapped.wait(wait);
+    return {std::move(lease), view, access, waits, mapped.attached().chunk_bytes};
+}
+
+template <class Layout>
+LeasedEnd<typename Layout::View> ClientSession::end_of(std::string_view object, ObjectKind kind,
+                                                       MessageType const& type) {
+    auto lease = lease_of(object, kind, {type, type});
+    auto const view = lease->mapped().template view_of<Layout>();
+    // Two steps are for quads. Every word of a mailbox has its tag (detail/protocol/mailbox.hpp).
+    std::optional<PublishMode> mode;
+    if (std::is_same_v<Layout, MailboxLayout>) mode = PublishMode::one_step;
+    return leased(std::move(lease), view, link_->options().wait, mode);
+}
 
 }  // namespace carillon::detail

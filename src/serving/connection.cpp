@@ -19,7 +19,7 @@ ChannelCounters ServedBlock::all() const {
 }
 
 Connection::Connection(PathArgument const& path, ConnectOptions const& options) try
-    : session_(ClientSession::make(detail::Link::connect(path, options))) {
+    : session_(detail::make_shared_own<ClientSession>(detail::Link::connect(path, options))) {
 } catch (...) {
     detail::throw_named("Connection");
 }
@@ -52,30 +52,27 @@ detail::LeasedChannel Connection::attach(std::string_view object,
     return in_call_to("Connection::channel", session_, &ClientSession::attach, object, types);
 }
 
-detail::LeasedEnd<detail::MailboxView> Connection::mailbox_end(std::string_view object,
-                                                               detail::MessageType const& type,
-                                                               bool to_device) const {
-    return owned_here(session_).mailbox(
-        object, type, to_device ? ObjectKind::mailbox : ObjectKind::mailbox_to_host);
-}
-
 LogReader Connection::log(NameArgument object) const {
     return in_call_to("Connection::log", session_, [&](ClientSession& session) {
-        return LogReader(detail::LogReaderState::make(
-            session.mailbox(object, detail::PublishedLog::type(), ObjectKind::log)));
+        return LogReader(
+            detail::make_shared_own<detail::LogReaderState>(session.end_of<detail::MailboxLayout>(
+                object, ObjectKind::log, detail::PublishedLog::type())));
     });
 }
 
-detail::LeasedEnd<detail::RingView> Connection::ring_end(std::string_view object,
-                                                         detail::MessageType const& type,
-                                                         bool to_device) const {
-    return owned_here(session_).ring(object, type, to_device);
+template <class Layout>
+detail::LeasedEnd<typename Layout::View> Connection::end_of(std::string_view object,
+                                                            ObjectKind kind,
+                                                            detail::MessageType const& type) const {
+    return owned_here(session_).template end_of<Layout>(object, kind, type);
 }
-
-std::shared_ptr<detail::ChunkRingState> Connection::chunk_ring_end(
-    std::string_view object, detail::MessageType const& type) const {
-    auto const chunks = owned_here(session_).chunk_ring(object, type);
-    return std::make_shared<detail::ChunkRingState>(chunks.end, chunks.chunk_bytes);
-}
+#define CARILLON_END_OF(Layout)                                                          \
+    template detail::LeasedEnd<detail::Layout::View> Connection::end_of<detail::Layout>( \
+        std::string_view, ObjectKind, detail::MessageType const&) const;
+CARILLON_END_OF(MailboxLayout)
+CARILLON_END_OF(RingToDeviceLayout)
+CARILLON_END_OF(RingToHostLayout)
+CARILLON_END_OF(ChunkRingLayout)
+#undef CARILLON_END_OF
 
 }  // namespace carillon

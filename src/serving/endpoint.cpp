@@ -185,8 +185,12 @@ void Endpoint::handle(Session& session, std::uint32_t id, Message const& message
                 }
             },
             message);
-    } catch (Refusal const& refusal) {
+    } catch (Refused const& refusal) {
         reception_.refuse(session, id, refusal);
+    } catch (ProtocolError const&) {
+        throw;
+    } catch (Error const& error) {  // of the device, or the system: no descriptor is left
+        reception_.refuse(session, id, refusal_of(error));
     }
 }
 
@@ -205,7 +209,7 @@ void Endpoint::answer(Session& session, std::uint32_t id, Look const& look) {
 
 BufferService& Endpoint::buffers() {
     if (!buffers_)
-        throw Refusal{RefusalReason::unknown_object, "there is no store of buffers here"};
+        throw_refused(RefusalReason::unknown_object, "there is no store of buffers here");
     return *buffers_;
 }
 

@@ -68,7 +68,7 @@ class Endpoint {
     void handle(Session& session, std::uint32_t id, Message const& message);
     void answer(Session& session, std::uint32_t id, Hello const& hello);
     void answer(Session& session, std::uint32_t id, Look const& look);
-    // The store of an endpoint. Throws Refusal where it has none.
+    // The store of an endpoint. Throws Refused where it has none.
     [[nodiscard]] BufferService& buffers();
     void drop_over();
     void leave(Session& session) noexcept;

@@ -32,7 +32,7 @@ constexpr std::size_t most_waiting = std::size_t{1} << 16;
 bool is_news(Message const& message) {
     return std::holds_alternative<LentBuffer>(message) ||
            std::holds_alternative<MissedBuffers>(message) ||
-           std::holds_alternative<SealedNotice>(message);
+           std::holds_alternative<SealedBuffer>(message);
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 // A client's connection to an owner: questions and their answers, and what the owner says unasked.
 #pragma once
 
-#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +14,6 @@
 #include <optional>
 #include <stop_token>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "carillon/connection.hpp"

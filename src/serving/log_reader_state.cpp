@@ -39,10 +39,6 @@ std::optional<LogRecord> record_of(PublishedMessage const& message) {
 LogReaderState::LogReaderState(LeasedEnd<MailboxView> const& end)
     : lent_by_(end.lease), view_(end.view), next_(oldest(newest())) {}
 
-std::shared_ptr<LogReaderState> LogReaderState::make(LeasedEnd<MailboxView> const& end) {
-    return {new LogReaderState(end), DeleteOwn()};
-}
-
 Sequence LogReaderState::newest() const { return HostCached().load_word(view_.newest); }
 
 Sequence LogReaderState::oldest(Sequence newest) const {

@@ -4,7 +4,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <memory>
 #include <optional>
 
 #include "carillon/detail/host/channel_lease.hpp"
@@ -20,7 +19,6 @@ namespace carillon::detail {
 class LogReaderState {
    public:
     explicit LogReaderState(LeasedEnd<MailboxView> const& end);
-    [[nodiscard]] static std::shared_ptr<LogReaderState> make(LeasedEnd<MailboxView> const& end);
 
     void require_own() const { mark_.require_own(); }
     // The next message, if it comes in time. Throws as LentBy::require_there().

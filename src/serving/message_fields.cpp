@@ -31,10 +31,10 @@ std::size_t character_at(std::string_view text) {
 
 }  // namespace
 
-void cut(std::string& text, std::size_t longest) {
-    if (text.size() <= longest) return;
-    while (longest != 0 && (static_cast<unsigned char>(text[longest]) & 0xc0) == 0x80) --longest;
-    text.resize(longest);
+std::string_view cut(std::string_view text, std::size_t longest) {
+    if (text.size() <= longest) return text;
+    while (longest != 0 && (static_cast<unsigned char>(text[longest]) & 0xc0U) == 0x80U) --longest;
+    return text.substr(0, longest);
 }
 
 void WireWriter::clean(std::string& text) {
@@ -44,7 +44,7 @@ void WireWriter::clean(std::string& text) {
 }
 
 void WireWriter::characters(std::string_view /*field*/, std::string& value, std::size_t room) {
-    cut(value, room - 1);
+    value.resize(cut(value, room - 1).size());
     auto const bytes = std::as_bytes(std::span(value));
     into_.insert(into_.end(), bytes.begin(), bytes.end());
     into_.resize(into_.size() + room - bytes.size());

@@ -85,9 +85,9 @@ class WireReader {
 // a control character, or of what is no UTF-8.
 [[nodiscard]] std::size_t unprintable(std::string_view text, std::size_t from = 0);
 
-// Cuts a text that has more bytes than `longest`. No character of several bytes (UTF-8) is cut in
+// The beginning that has `longest` bytes at most. No character of several bytes (UTF-8) is cut in
 // two.
-void cut(std::string& text, std::size_t longest);
+[[nodiscard]] std::string_view cut(std::string_view text, std::size_t longest);
 
 template <class T>
 void wire_number(auto& wire, std::string_view field, T& value, std::type_identity_t<T> least,

@@ -82,7 +82,7 @@ ServedItem& ObjectService::object_of(Attach const& attach) const {
         if (object->name() == attach.object) return *object;
         names += fmt::format("{}\"{}\"", names.empty() ? "" : ", ", object->name());
     }
-    throw Refusal{
+    throw Refused{
         RefusalReason::unknown_object,
         names.empty()
             ? fmt::format(R"(there is no "{}" here, nor anything else yet)", attach.object)
@@ -103,9 +103,9 @@ void ObjectService::Wanted::add(Session const& session) {
 void ObjectService::Wanted::require(std::string_view of, Wanted const& most) const {
     auto const require = [&](char const* field, std::size_t wanted, std::size_t limit) {
         if (wanted <= limit || limit == 0) return;
-        throw Refusal{RefusalReason::too_many_of_client,
-                      fmt::format("{} with this one, and ServeOptions::{}_per_{} is {}", wanted,
-                                  field, of, limit)};
+        throw_refused(RefusalReason::too_many_of_client,
+                      "{} with this one, and ServeOptions::{}_per_{} is {}", wanted, field, of,
+                      limit);
     };
     require("channels", channels, most.channels);
     require("bytes", bytes, most.bytes);
@@ -137,27 +137,26 @@ void ObjectService::require_share(Session const& session, ServedItem const& obje
     }
     std::size_t const places = object.most_places();
     if (of_others < share_of(places, options_.channels_per_user, places).of_others) return;
-    throw Refusal{RefusalReason::full,
-                  fmt::format("other users have {} of {} places, and the rest is kept for the "
-                              "owner's user (ServeOptions::channels_per_user)",
-                              of_others, places)};
+    throw_refused(RefusalReason::full,
+                  "other users have {} of {} places, and the rest is kept for the "
+                  "owner's user (ServeOptions::channels_per_user)",
+                  of_others, places);
 }
 
 void ObjectService::answer(Session& session, std::uint32_t id, Attach const& attach) {
     if (!std::exchange(session.hears_states, true)) tell_states(session);
     ServedItem& object = object_of(attach);
     if (object.kind() != attach.kind) {
-        throw Refusal{RefusalReason::wrong_types,
-                      fmt::format("\"{}\" is a {}, no {}", attach.object, to_string(object.kind()),
-                                  to_string(attach.kind))};
+        throw_refused(RefusalReason::wrong_types, "\"{}\" is a {}, no {}", attach.object,
+                      to_string(object.kind()), to_string(attach.kind));
     }
     for (auto const& [what, ours, theirs] :
          {std::tuple("request", &object.types().request, &attach.request),
           std::tuple("reply", &object.types().reply, &attach.reply)}) {
         std::string const why = difference(object.kind(), *ours, *theirs);
         if (why.empty()) continue;
-        throw Refusal{RefusalReason::wrong_types,
-                      fmt::format("the {}'s {} {}", to_string(object.kind()), what, why)};
+        throw_refused(RefusalReason::wrong_types, "the {}'s {} {}", to_string(object.kind()), what,
+                      why);
     }
     require_within_limits(session, object);
     session.asks.push_back({id, &object, attach.host_memory, Clock::now()});
@@ -177,7 +176,7 @@ void ObjectService::lend_to(Session& session) {
         bool answered = true;
         try {
             answered = !waits_for(ask, ask->object) && lend(session, *ask);
-        } catch (Refusal const& refusal) {
+        } catch (Refused const& refusal) {
             reception_.refuse(session, ask->id, refusal);
         }
         ask = answered ? session.asks.erase(ask) : std::next(ask);
@@ -186,10 +185,10 @@ void ObjectService::lend_to(Session& session) {
 
 bool ObjectService::lend(Session& session, AwaitedPlace const& ask) {
     ServedItem& object = *ask.object;
-    if (auto const why = object.closed()) throw Refusal{RefusalReason::stopping, *why};
+    if (auto const why = object.closed()) throw Refused{RefusalReason::stopping, *why};
     if (auto const refusal = reception_.require_read(session, object.descriptors_of_place())) {
         if (Clock::now() - ask.since < longest_end) return false;
-        throw Refusal(*refusal);
+        throw Refused(*refusal);
     }
     require_share(session, object);
     // Looked at before: a place that is free only after lend() has looked is lent in another turn.
@@ -203,9 +202,9 @@ bool ObjectService::lend(Session& session, AwaitedPlace const& ask) {
         throw refusal_of(error);
     }
     if (!loan) {
-        if (auto const why = object.closed()) throw Refusal{RefusalReason::stopping, *why};
+        if (auto const why = object.closed()) throw Refused{RefusalReason::stopping, *why};
         if (any_ends && Clock::now() - ask.since < longest_end) return false;
-        throw Refusal{RefusalReason::full, object.why_full()};
+        throw Refused{RefusalReason::full, object.why_full()};
     }
     loan->attached.lease = last_lease_;
     std::vector<int> descriptors{loan->files.device.get()};

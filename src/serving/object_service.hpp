@@ -30,7 +30,7 @@ class ObjectService {
     // another object has it that has not ended.
     [[nodiscard]] std::vector<std::unique_ptr<ServedItem>> add(std::unique_ptr<ServedItem> object);
 
-    // What a client says. Each throws Refusal.
+    // What a client says. Each throws Refused.
     void answer(Session& session, std::uint32_t id, Attach const& attach);
     void answer(Session& session, std::uint32_t id, Mapped const& mapped);
     void answer(Session& session, std::uint32_t id, Detach const& detach);
@@ -43,7 +43,7 @@ class ObjectService {
     // Ends the leases of objects whose names other objects have now, before clients are told of
     // those and lent them.
     void take_back_former();
-    // Throws Refusal.
+    // Throws Refused.
     [[nodiscard]] Seen look(Look const& look) const;
     // Looks at the state of each object, and at what clients count.
     void watch(unsigned turn);
@@ -63,16 +63,16 @@ class ObjectService {
 
         void add(ServedItem const& object);
         void add(Session const& session);
-        // A limit of 0 is none. Throws Refusal.
+        // A limit of 0 is none. Throws Refused.
         void require(std::string_view of, Wanted const& most) const;
     };
-    // Throw Refusal.
+    // Throw Refused.
     void require_within_limits(Session const& session, ServedItem const& next) const;
     void require_share(Session const& session, ServedItem const& object) const;
     [[nodiscard]] ServedItem& object_of(Attach const& attach) const;
 
     void lend_to(Session& session);
-    // False while the client has to wait. Throws Refusal.
+    // False while the client has to wait. Throws Refused.
     [[nodiscard]] bool lend(Session& session, AwaitedPlace const& ask);
     void take_back_all(ServedItem const& object);
     void end_lease(Session& session, std::uint32_t lease) noexcept;

@@ -112,9 +112,8 @@ Seen ObjectService::look(Look const& look) const {
     seen.objects = static_cast<std::uint32_t>(objects_.size());
     if (!objects_.empty()) {
         if (look.object >= objects_.size()) {
-            throw Refusal{
-                RefusalReason::unknown_object,
-                fmt::format("there is no object {}: there are {}", look.object, objects_.size())};
+            throw_refused(RefusalReason::unknown_object, "there is no object {}: there are {}",
+                          look.object, objects_.size());
         }
         see(*objects_[look.object], look.place, seen);
     }
@@ -123,9 +122,8 @@ Seen ObjectService::look(Look const& look) const {
 
 void ObjectService::see(ServedItem const& object, unsigned place, Seen& seen) const {
     if (place >= object.places()) {
-        throw Refusal{RefusalReason::unknown_object,
-                      fmt::format("there is no block {} of \"{}\": there are {}", place,
-                                  object.name(), object.places())};
+        throw_refused(RefusalReason::unknown_object, "there is no block {} of \"{}\": there are {}",
+                      place, object.name(), object.places());
     }
     seen.object = object.name();
     seen.kind = object.kind();

@@ -18,7 +18,7 @@ template <class Ask>
 auto unless_refused(Ask&& ask) {
     try {
         return ask();
-    } catch (Refusal const& refusal) {
+    } catch (Refused const& refusal) {
         throw RefusedError(refusal.reason, refusal.text);
     }
 }
@@ -26,7 +26,7 @@ auto unless_refused(Ask&& ask) {
 class OwnAccess final : public BufferAccess, public std::enable_shared_from_this<OwnAccess> {
    public:
     OwnAccess(Device const& device, StoreOptions const& options)
-        : table_(new BufferTable(device, options), DeleteOwn()),
+        : table_(make_shared_own<BufferTable>(device, options)),
           team_(CopyTeam::make(options.copy_threads)) {}
 
     [[nodiscard]] std::shared_ptr<BufferHold> create(std::string const& name,
@@ -85,27 +85,28 @@ class OwnAccess final : public BufferAccess, public std::enable_shared_from_this
 class OwnTold final : public ToldSource {
    public:
     OwnTold(std::shared_ptr<BufferTable> table)
-        : table_(std::move(table)), follower_(table_), next_(table_->sealed_so_far()) {}
+        : table_(std::move(table)), follower_(table_, wakeup_), next_(table_->sealed_so_far()) {}
 
-    [[nodiscard]] int descriptor() const override { return follower_.wakeup().fd(); }
+    [[nodiscard]] int descriptor() const override { return wakeup_.fd(); }
     [[nodiscard]] std::optional<SealedBuffer> next(std::chrono::nanoseconds timeout) override {
         Deadline const deadline(timeout);
         for (;;) {
-            follower_.wakeup().reset();
+            wakeup_.reset();
             auto found = table_->sealed(next_);
             bool const closed = table_->closed();
             auto after = next_;
-            if (closed || table_->sealed(after)) follower_.wakeup().wake();  // there is more to say
+            if (closed || table_->sealed(after)) wakeup_.wake();  // there is more to say
             if (found) return found;
             if (closed) throw OwnerGoneError("the store has gone");
             if (deadline.passed()) return {};
-            ::pollfd woken{follower_.wakeup().fd(), POLLIN, 0};
+            ::pollfd woken{wakeup_.fd(), POLLIN, 0};
             (void)::poll(&woken, 1, poll_period(deadline));
         }
     }
 
    private:
     std::shared_ptr<BufferTable> table_;
+    Wakeup wakeup_;
     SealedFollower follower_;
     std::uint64_t next_;
 };

@@ -8,18 +8,12 @@
 #include <string_view>
 
 #include "carillon/error.hpp"
+#include "serving/message_fields.hpp"
 
 namespace carillon::detail {
 namespace {
 
 constexpr std::uint32_t most_shared_messages = 1U << 16U;
-
-// The beginning that there is room for; no character of several bytes (UTF-8) is cut in two.
-std::string_view with_room(std::string_view text, std::size_t room) {
-    if (text.size() <= room) return text;
-    while (room != 0 && (static_cast<unsigned char>(text[room]) & 0xc0U) == 0x80U) --room;
-    return text.substr(0, room);
-}
 
 }  // namespace
 
@@ -50,7 +44,7 @@ std::shared_ptr<PublishedObject> PublishedLog::object() {
 void PublishedLog::write(LogRecord const& record) {
     if (!shared_.load(std::memory_order_acquire)) return;
     PublishedMessage message{};
-    std::string_view const text = with_room(record.text, sizeof(message.text));
+    std::string_view const text = cut(record.text, sizeof(message.text));
     message.time_ns = record.time_ns;
     message.block = record.block;
     message.level = static_cast<std::uint16_t>(record.level);

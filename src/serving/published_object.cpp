@@ -1,31 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "carillon/detail/serving/published_object.hpp"
 
-#include <span>
-
 #include "carillon/detail/access/host_cached.hpp"
 #include "os/shared_memory.hpp"
 
 namespace carillon::detail {
 
+namespace {
+
 // Mapped here for writing, and by nobody who comes later.
-class PublishedMemory {
-   public:
-    explicit PublishedMemory(std::size_t size)
-        : file_(new_sealable_memory(size)), size_(size), mapping_(file_, size) {
-        seal_against_new_writers(file_);
-    }
+std::shared_ptr<SharedMemory const> published_memory(std::size_t size) {
+    auto memory = std::make_shared<SharedMemory>(new_sealable_memory(size), size);
+    seal_against_new_writers(memory->descriptor());
+    return memory;
+}
 
-    [[nodiscard]] FileDescriptor const& file() const { return file_; }
-    [[nodiscard]] std::span<std::byte> bytes() const {
-        return {static_cast<std::byte*>(mapping_.get()), size_};
-    }
-
-   private:
-    FileDescriptor file_;
-    std::size_t size_;
-    SharedMapping mapping_;
-};
+}  // namespace
 
 PublishedObject::PublishedObject(Device const& device, ObjectKind kind, ObjectShape const& shape,
                                  MessageType const& type, Sequence first, bool by_device)
@@ -34,7 +24,7 @@ PublishedObject::PublishedObject(Device const& device, ObjectKind kind, ObjectSh
       shape_(shape),
       type_(type),
       first_(first),
-      memory_(std::make_shared<PublishedMemory>(bytes())) {
+      memory_(published_memory(bytes())) {
     format_mailbox(host_view());
     if (by_device) registered_ = device.register_host(memory_->bytes(), memory_);
 }
@@ -51,6 +41,6 @@ std::uint64_t PublishedObject::published() const {
     return HostCached().load_word(host_view().newest) - (first_ - 1);
 }
 
-FileDescriptor PublishedObject::export_fd() const { return memory_->file().duplicate(); }
+FileDescriptor PublishedObject::export_fd() const { return memory_->duplicate(); }
 
 }  // namespace carillon::detail

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
-#include <string_view>
 #include <thread>
 
 #include "carillon/detail/host/deadline.hpp"

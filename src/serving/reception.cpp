@@ -43,7 +43,7 @@ void require_possible(std::string_view field, std::vector<std::uint32_t> const& 
 
 }  // namespace
 
-Refusal refusal_of(std::exception const& error) {
+Refused refusal_of(std::exception const& error) {
     auto const* system = dynamic_cast<SystemError const*>(&error);
     bool const no_room = dynamic_cast<OutOfMemoryError const*>(&error) != nullptr ||
                          (system != nullptr && is_out_of_room(system->code()));
@@ -125,11 +125,11 @@ void Reception::accept_all(::pollfd const& listened,
     }
 }
 
-std::optional<Refusal> Reception::admit(Visitor& visitor) {
+std::optional<Refused> Reception::admit(Visitor& visitor) {
     try {
         visitor.peer = visitor.socket.peer();
         if (!is_allowed(visitor)) {
-            return Refusal{
+            return Refused{
                 RefusalReason::not_allowed,
                 fmt::format("the user {} is not among those that may attach", visitor.peer.uid)};
         }
@@ -138,7 +138,7 @@ std::optional<Refusal> Reception::admit(Visitor& visitor) {
         if (refusal) return refusal;
         auto process = visitor.socket.peer_process();
         if (process.ended && !visitor.socket.is_closed()) {
-            return Refusal{RefusalReason::other,
+            return Refused{RefusalReason::other,
                            "the process that connected has ended, and another has its socket"};
         }
         visitor.over = process.ended;  // it has gone before it was heard
@@ -152,9 +152,9 @@ std::optional<Refusal> Reception::admit(Visitor& visitor) {
     return {};
 }
 
-std::optional<Refusal> Reception::require_place(uid_t user) const {
+std::optional<Refused> Reception::require_place(uid_t user) const {
     auto const refusal = [&](std::string_view what, std::size_t there, std::string_view rule) {
-        return Refusal{
+        return Refused{
             RefusalReason::full,
             fmt::format("{} {} connections already (ServeOptions::{})", what, there, rule)};
     };
@@ -175,12 +175,12 @@ std::optional<Refusal> Reception::require_place(uid_t user) const {
                    "connections");
 }
 
-std::optional<Refusal> Reception::require_descriptors(Visitor const& visitor) {
+std::optional<Refused> Reception::require_descriptors(Visitor const& visitor) {
     if (is_kept_for(visitor.peer.uid)) return {};
     auto const highest =
         static_cast<std::size_t>(std::max(visitor.socket.fd(), visitor.process.get()));
     if (highest < descriptors_for(visitor.peer.uid)) return {};
-    return Refusal{RefusalReason::full, why_no_descriptor(visitor.peer.uid, "the owner's user")};
+    return Refused{RefusalReason::full, why_no_descriptor(visitor.peer.uid, "the owner's user")};
 }
 
 bool Reception::drop_stranger(uid_t user) {
@@ -249,12 +249,12 @@ void Reception::send(Visitor& visitor, std::uint32_t id, Message const& message)
     }
 }
 
-void Reception::refuse(Visitor& visitor, std::uint32_t id, Refusal refusal) {
+void Reception::refuse(Visitor& visitor, std::uint32_t id, Refused refusal) {
     try {
         log(visitor, fmt::format("refused ({}): {}", to_string(refusal.reason), refusal.text));
     } catch (std::exception const&) {  // the line is lost
     }
-    send(visitor, id, Refused{refusal.reason, std::move(refusal.text)});
+    send(visitor, id, std::move(refusal));
 }
 
 bool Reception::try_send(Visitor& visitor, std::vector<std::byte> const& bytes) const {
@@ -277,12 +277,12 @@ void Reception::flush(Visitor& visitor) const {
     }
 }
 
-std::optional<Refusal> Reception::require_read(Visitor& visitor, unsigned descriptors) const {
+std::optional<Refused> Reception::require_read(Visitor& visitor, unsigned descriptors) const {
     if (!visitor.socket.has_unread()) visitor.unread_descriptors = 0;
     std::size_t const wanted = visitor.unread_descriptors + std::size_t{descriptors};
     bool const first = visitor.unread_descriptors == 0 && visitor.unsent.empty();
     if (!first && (wanted > most_unread_of_connection || !visitor.unsent.empty())) {
-        return Refusal{RefusalReason::too_many_of_client,
+        return Refused{RefusalReason::too_many_of_client,
                        fmt::format("the connection has not read its messages, which have {} "
                                    "descriptors",
                                    visitor.unread_descriptors)};
@@ -293,7 +293,7 @@ std::optional<Refusal> Reception::require_read(Visitor& visitor, unsigned descri
     Unread const unread = count_unread(visitor.peer.uid);
     bool const of_user = !is_kept_for(visitor.peer.uid) && unread.of_user + descriptors > limit / 8;
     if (unread.of_all + descriptors <= most && !of_user) return {};
-    return Refusal{
+    return Refused{
         RefusalReason::full,
         fmt::format("clients have not read messages with {} descriptors, {} of them the user {}'s, "
                     "and this process may have {} (RLIMIT_NOFILE)",
@@ -318,7 +318,7 @@ void Reception::lend(Visitor& visitor, std::uint32_t id, Message const& message,
         visitor.unread_descriptors += static_cast<unsigned>(descriptors.size());
     } catch (SystemError const& error) {
         if (!is_out_of_room(error.code())) visitor.over = true;
-        throw Refusal{RefusalReason::full, error.what()};
+        throw Refused{RefusalReason::full, error.what()};
     }
 }
 

@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <exception>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -17,7 +16,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "carillon/server.hpp"
@@ -76,7 +74,7 @@ class Reception {
     // Hands on those that have connected, some at a time. `listened`: listening() after poll().
     void accept_all(::pollfd const& listened, std::function<void(UnixSocket)> const& accept);
     // Why it may not stay; nothing if it may, and then it counts until forget().
-    [[nodiscard]] std::optional<Refusal> admit(Visitor& visitor);
+    [[nodiscard]] std::optional<Refused> admit(Visitor& visitor);
     void forget(Visitor const& visitor) noexcept { std::erase(visitors_, &visitor); }
 
     // Hands on what it has sent, some messages at a time, where it was heard. Refuses, and ends the
@@ -85,12 +83,12 @@ class Reception {
     // At once, or when there is room in its socket.
     void send(Visitor& visitor, std::uint32_t id, Message const& message);
     // Sends Refused, and writes a line for people.
-    void refuse(Visitor& visitor, std::uint32_t id, Refusal refusal);
+    void refuse(Visitor& visitor, std::uint32_t id, Refused refusal);
     // Why it cannot be sent so many descriptors now; nothing if it can. Those that nobody has read
     // count as open ones of this process's user, so there is a bound to those of a connection, of a
     // user, and of all, below RLIMIT_NOFILE.
-    [[nodiscard]] std::optional<Refusal> require_read(Visitor& visitor, unsigned descriptors) const;
-    // Sends it at once, where require_read() found nothing. Throws Refusal where the system has no
+    [[nodiscard]] std::optional<Refused> require_read(Visitor& visitor, unsigned descriptors) const;
+    // Sends it at once, where require_read() found nothing. Throws Refused where the system has no
     // room.
     void lend(Visitor& visitor, std::uint32_t id, Message const& message,
               std::span<int const> descriptors);
@@ -120,9 +118,9 @@ class Reception {
 
     // Whether its user, or a group of it, is among those of the options.
     [[nodiscard]] bool is_allowed(Visitor const& visitor) const;
-    [[nodiscard]] std::optional<Refusal> require_place(uid_t user) const;
+    [[nodiscard]] std::optional<Refused> require_place(uid_t user) const;
     // That its descriptors are none of those that are kept for the owner's user and root.
-    [[nodiscard]] static std::optional<Refusal> require_descriptors(Visitor const& visitor);
+    [[nodiscard]] static std::optional<Refused> require_descriptors(Visitor const& visitor);
     // Drops one that has said nothing for a while, and whose place this user may have: of its own,
     // or, for the owner's user and root, of any. False: there is none.
     [[nodiscard]] bool drop_stranger(uid_t user);

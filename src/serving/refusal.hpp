@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the code of a server says no to a client.
+// How the code of a server says no to a client: it throws the message, inside the server alone.
 #pragma once
 
-#include <exception>
-#include <string>
+#include <fmt/format.h>
 
-#include "carillon/error.hpp"
+#include <exception>
+#include <utility>
+
+#include "serving/client_messages.hpp"
 
 namespace carillon::detail {
 
-// What is sent to whoever is refused. Thrown inside a server alone.
-struct Refusal {
-    RefusalReason reason;
-    std::string text;
-};
+template <class... Parts>
+[[noreturn]] void throw_refused(RefusalReason reason, fmt::format_string<Parts...> text,
+                                Parts&&... parts) {
+    throw Refused{reason, fmt::format(text, std::forward<Parts>(parts)...)};
+}
 
 // Of what an error keeps from being done: `full` where the system, or the device, has no room now,
 // which a client may wait for.
-[[nodiscard]] Refusal refusal_of(std::exception const& error);
+[[nodiscard]] Refused refusal_of(std::exception const& error);
 
 }  // namespace carillon::detail

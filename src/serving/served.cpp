@@ -11,15 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "carillon/error.hpp"
-
 namespace carillon::detail {
 namespace {
-
-WireCounters to_wire(ChannelCounters const& counters) {
-    return {counters.submitted, counters.answered, counters.taken,
-            counters.dropped,   counters.stalls,   counters.depth};
-}
 
 // The host's end of an object. It ends when its owner destroys it: its ends on the device may look
 // again until then.
@@ -208,8 +201,8 @@ class ServedPublished final : public ServedItem {
 }  // namespace
 
 void ServedItem::show(LeasedCounters const& counters, Seen& seen) {
-    seen.counters = to_wire(counters.now);
-    seen.gone = to_wire(counters.gone);
+    seen.counters = counters.now;
+    seen.gone = counters.gone;
 }
 
 KernelState ServedItem::state_of(ClosedByOwner const& object) {

@@ -40,18 +40,18 @@ Store::~Store() {
 MutableBuffer Store::create(NameArgument name, std::size_t bytes) const {
     return in_call_to("Store::create", access_, [&](BufferAccess& access) {
         detail::require_buffer(name, bytes);
-        return BufferMaker::make_mutable(access.create(std::string(name), bytes));
+        return BufferMaker::make<MutableBuffer>(access.create(std::string(name), bytes));
     });
 }
 
 Buffer Store::get(std::uint64_t id) const {
     return in_call_to("Store::get", access_, [&](BufferAccess& access) {
-        return BufferMaker::make(access.get(key_of(id)));
+        return BufferMaker::make<Buffer>(access.get(key_of(id)));
     });
 }
 Buffer Store::get(NameArgument name) const {
     return in_call_to("Store::get", access_, [&](BufferAccess& access) {
-        return BufferMaker::make(access.get(key_of(name)));
+        return BufferMaker::make<Buffer>(access.get(key_of(name)));
     });
 }
 
@@ -68,12 +68,12 @@ std::vector<BufferInfo> Store::list() const {
 }
 
 SealedEvents Store::sealed_events() const {
-    return BufferMaker::make(
+    return BufferMaker::make<SealedEvents>(
         in_call_to("Store::sealed_events", access_, &BufferAccess::sealed_events));
 }
 
 SealedBuffers Store::sealed_buffers() const {
-    return BufferMaker::make(
+    return BufferMaker::make<SealedBuffers>(
         in_call_to("Store::sealed_buffers", access_, &BufferAccess::sealed_buffers));
 }
 

@@ -176,10 +176,6 @@ class StoreSession final : public BufferAccess, public std::enable_shared_from_t
     std::string why_host_memory_;
 };
 
-std::shared_ptr<StoreSession> session_of(std::shared_ptr<Link> link) {
-    return {new StoreSession(std::move(link)), DeleteOwn()};
-}
-
 // A connection of its own, on which nothing else comes.
 class OthersTold final : public ToldSource {
    public:
@@ -192,8 +188,7 @@ class OthersTold final : public ToldSource {
     [[nodiscard]] std::optional<SealedBuffer> next(std::chrono::nanoseconds timeout) override {
         auto came = link_->next_news(Deadline(timeout));
         if (!came) return {};
-        auto& sealed = said<SealedNotice>(*came);
-        return SealedBuffer{sealed.buffer, std::move(sealed.name), sealed.bytes, sealed.missed};
+        return std::move(said<SealedBuffer>(*came));
     }
 
    private:
@@ -330,13 +325,11 @@ std::vector<BufferInfo> StoreSession::list() {
         }
         OwnerAnswer answer =
             link_->ask(NextBuffer{last}, Deadline(std::min(options().timeout, end.left())));
-        auto const& listed = said<ListedBuffer>(answer);
-        if (listed.buffer == 0) return all;
-        if (listed.buffer <= last) throw ProtocolError("the store's list goes back");
-        last = listed.buffer;
-        all.push_back({listed.buffer, listed.name, listed.bytes, listed.memory_bytes, listed.sealed,
-                       listed.host_memory, listed.holders,
-                       static_cast<std::int32_t>(listed.process), listed.user});
+        auto& listed = said<BufferInfo>(answer);
+        if (listed.id == 0) return all;
+        if (listed.id <= last) throw ProtocolError("the store's list goes back");
+        last = listed.id;
+        all.push_back(std::move(listed));
     }
 }
 
@@ -345,7 +338,7 @@ std::unique_ptr<ToldSource> StoreSession::sealed_events() {
 }
 
 std::unique_ptr<LentSource> StoreSession::sealed_buffers() {
-    return std::make_unique<OthersLent>(session_of(link_->again()));
+    return std::make_unique<OthersLent>(make_shared_own<StoreSession>(link_->again()));
 }
 
 // A store that says MissedBuffers again and again keeps nobody for ever.
@@ -381,8 +374,8 @@ std::shared_ptr<BufferAccess> find_store(std::shared_ptr<Link> const& link) {
     constexpr NextBuffer none_after{~std::uint64_t{0}};
     return keep_trying(link->options().wait_for_owner, pause_of_attach, [&] {
         OwnerAnswer answer = link->ask(none_after, link->due());
-        (void)said<ListedBuffer>(answer);
-        return session_of(link);
+        (void)said<BufferInfo>(answer);
+        return make_shared_own<StoreSession>(link);
     });
 }
 

@@ -2,6 +2,13 @@
 // What the threads that serve sockets wait for beside them.
 #pragma once
 
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+
+#include "carillon/error.hpp"
 #include "carillon/memory.hpp"
 
 namespace carillon::detail {
@@ -10,10 +17,15 @@ namespace carillon::detail {
 class Wakeup {
    public:
     // Throws SystemError.
-    Wakeup();
+    Wakeup() : event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+        if (event_.get() < 0) throw SystemError("eventfd", errno);
+    }
 
-    void wake() const noexcept;
-    void reset() const noexcept;  // until it is woken again
+    void wake() const noexcept { (void)::eventfd_write(event_.get(), 1); }  // full: it is awake
+    void reset() const noexcept {  // until it is woken again
+        std::uint64_t count = 0;
+        (void)::eventfd_read(event_.get(), &count);
+    }
     [[nodiscard]] int fd() const { return event_.get(); }
 
    private:

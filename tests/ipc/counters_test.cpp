@@ -89,8 +89,8 @@ TEST_F(IpcCountersTest, hostileCountersAreShownAndNotBelieved) {
     using Types = detail::OneRequest<Ask, Told>;
     {
         // 1. C writes anything into its counters. 2. P shows that, and serves C all the same.
-        auto const session =
-            detail::ClientSession::make(detail::Link::connect(path(), {.timeout = patience}));
+        auto const session = detail::make_shared_own<detail::ClientSession>(
+            detail::Link::connect(path(), {.timeout = patience}));
         auto const leased = session->attach("kernel", detail::MessageTypes::of<Types>());
         Channel<Ask, Told> channel(leased);
         CounterWords::store(leased.counters->stalls, ~0ULL);

@@ -56,7 +56,7 @@ inline detail::Decoded next_of(detail::UnixSocket const& client) {
         }));
         auto const* next = std::get_if<detail::NextBuffer>(&decoded.message);
         if (next == nullptr || next->buffer != ~std::uint64_t{0}) return decoded;
-        tell(client, decoded.id, detail::ListedBuffer{});
+        tell(client, decoded.id, BufferInfo{});
     }
 }
 

@@ -116,7 +116,7 @@ TYPED_TEST(FalseOwnerTest, reportWithoutAnEndIsATimeout) {
         this->path(), answering([](auto& client, auto& asked) {
             if (auto const* next = std::get_if<detail::NextBuffer>(&asked.message)) {
                 return tell(client, asked.id,
-                            detail::ListedBuffer{next->buffer + 1, "", 1, 1, true, true, 0, 1, 1});
+                            BufferInfo{next->buffer + 1, "", 1, 1, true, true, 0, 1, 1});
             }
             detail::Seen seen;
             seen.objects = seen.places = 1U << 16U;

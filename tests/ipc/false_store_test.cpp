@@ -59,7 +59,7 @@ TEST_F(FalseStoreTest, listMayTakeLongerThanAnAnswer) {
     constexpr std::uint64_t buffers = 3;
     auto const owner = store([](auto& client, auto& asked) {
         std::this_thread::sleep_for(400ms);
-        detail::ListedBuffer listed;
+        BufferInfo listed;
         std::uint64_t const next = std::get<detail::NextBuffer>(asked.message).buffer + 1;
         if (next <= buffers) listed = {next, "", 1, 1, true, true, 0, 1, 1};
         tell(client, asked.id, listed);
@@ -146,9 +146,9 @@ TEST_F(FalseNewsTest, missedBuffersWithoutAnEndKeepNobody) {
 
 TEST_F(FalseStoreTest, listThatGoesBack) {
     FalseOwner const owner = store([](auto& client, auto& asked) {
-        detail::ListedBuffer listed;
-        listed.buffer = 3;
-        listed.bytes = 1;
+        BufferInfo listed;
+        listed.id = 3;
+        listed.size = 1;
         tell(client, asked.id, listed);
     });
     CARILLON_EXPECT_ERROR((void)connect().list(), ProtocolError, "goes back");

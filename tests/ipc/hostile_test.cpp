@@ -44,7 +44,7 @@ class HostileTo : public testing::Test {
     static constexpr bool one_each = std::is_same_v<Requests, SharedChannels>;
 
     [[nodiscard]] std::shared_ptr<detail::ClientSession> connect() const {
-        return detail::ClientSession::make(
+        return detail::make_shared_own<detail::ClientSession>(
             detail::Link::connect(path_.get(), {.timeout = patience}));
     }
     [[nodiscard]] static detail::LeasedChannel attach(detail::ClientSession& session) {
@@ -189,7 +189,7 @@ class NonsenseTest : public testing::Test {
             << lines_[0];
     }
     [[nodiscard]] std::shared_ptr<detail::ClientSession> connect(std::string const& name) const {
-        return detail::ClientSession::make(
+        return detail::make_shared_own<detail::ClientSession>(
             detail::Link::connect(path_.get(), {.name = name, .timeout = patience}));
     }
     [[nodiscard]] static detail::LeasedChannel attach(detail::ClientSession& session) {

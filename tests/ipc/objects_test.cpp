@@ -199,15 +199,16 @@ TEST_F(ObjectsTest, connectionThatIsLetGoWhileAnotherThreadAttaches) {
     server().add("quotes", served);
     server().share("gains", gains);
     for (std::uint64_t round = 0; round < 50; ++round) {
-        auto session =
-            detail::ClientSession::make(detail::Link::connect(path(), {.timeout = patience}));
+        auto session = detail::make_shared_own<detail::ClientSession>(
+            detail::Link::connect(path(), {.timeout = patience}));
         std::jthread const calls([session, round] {
             Channel<Ask, Told> channel(session->attach(
                 "quotes", detail::MessageTypes::of<detail::OneRequest<Ask, Told>>()));
             EXPECT_EQ(channel.call({round}, patience).twice, 2 * round);
         });
         std::jthread const sets([session] {
-            (void)session->mailbox("gains", detail::message_type<Ask>(mailbox_lines<Ask>));
+            (void)session->end_of<detail::MailboxLayout>(
+                "gains", ObjectKind::mailbox, detail::message_type<Ask>(mailbox_lines<Ask>));
         });
         session.reset();
         Ask any{};

@@ -104,8 +104,8 @@ TEST(ProcessesTest, childOfAClientThatIsBeingAskedLetsItsChannelGo) {
     SocketPath const path;
     auto kernel = kernel_of(1);
     Server const server = kernel.serve(path.get());
-    auto const session =
-        detail::ClientSession::make(detail::Link::connect(path.get(), {.timeout = patience}));
+    auto const session = detail::make_shared_own<detail::ClientSession>(
+        detail::Link::connect(path.get(), {.timeout = patience}));
     auto const leased =
         session->attach("kernel", detail::MessageTypes::of<detail::OneRequest<Ask, Told>>());
     // 1. P drains; C's thread is asked whether all is answered, and is at that.

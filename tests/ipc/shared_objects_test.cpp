@@ -564,7 +564,8 @@ class HostileObjectsTest : public SharedObjectsTest {
         }
     }
     [[nodiscard]] std::shared_ptr<detail::ClientSession> session() const {
-        return detail::ClientSession::make(detail::Link::connect(path(), {.timeout = patience}));
+        return detail::make_shared_own<detail::ClientSession>(
+            detail::Link::connect(path(), {.timeout = patience}));
     }
 };
 INSTANTIATE_TEST_SUITE_P(On, HostileObjectsTest, testing::Values("emulated"));
@@ -575,8 +576,8 @@ TEST_P(HostileObjectsTest, garbageInAMailbox) {
     auto end = shared.device_handle();
     std::mt19937_64 random(1);
     {
-        auto const lent =
-            session()->mailbox("gains", detail::message_type<Gains>(mailbox_lines<Gains>));
+        auto const lent = session()->end_of<detail::MailboxLayout>(
+            "gains", ObjectKind::mailbox, detail::message_type<Gains>(mailbox_lines<Gains>));
         Gains any{};
         for (unsigned i = 0; i < rounds; ++i) {
             scribble(*lent.lease, random);
@@ -602,8 +603,10 @@ TEST_P(HostileObjectsTest, garbageInRings) {
     std::mt19937_64 random(2);
     {
         auto const owner = session();
-        auto const to_device = owner->ring("orders", detail::message_type<Ask>(), true);
-        auto const to_host = owner->ring("fills", detail::message_type<Ask>(), false);
+        auto const to_device = owner->end_of<detail::RingToDeviceLayout>(
+            "orders", ObjectKind::ring_to_device, detail::message_type<Ask>());
+        auto const to_host = owner->end_of<detail::RingToHostLayout>(
+            "fills", ObjectKind::ring_to_host, detail::message_type<Ask>());
         Ask any{};
         for (unsigned i = 0; i < rounds; ++i) {
             scribble(*to_device.lease, random);
@@ -633,11 +636,12 @@ TEST_P(HostileObjectsTest, garbageInChunksAndLiesAboutTheirSizes) {
     auto end = shared.device_handle();
     std::mt19937_64 random(3);
     {
-        auto const lent = session()->chunk_ring("ticks", detail::message_type<std::uint64_t>(1));
-        RingView const& ring = lent.end.view.ring;
+        auto const lent = session()->end_of<detail::ChunkRingLayout>(
+            "ticks", ObjectKind::chunk_ring, detail::message_type<std::uint64_t>(1));
+        RingView const& ring = lent.view.ring;
         Sequence next = ring.first;
         for (unsigned i = 0; i < rounds; ++i) {
-            scribble(*lent.end.lease, random);
+            scribble(*lent.lease, random);
             // Whole lines too, of any size, some of which are said to be dropped.
             detail::ChunkState const lie{static_cast<std::uint32_t>(random()),
                                          static_cast<std::uint32_t>(random() % 2)};
@@ -646,7 +650,7 @@ TEST_P(HostileObjectsTest, garbageInChunksAndLiesAboutTheirSizes) {
             ChunkView<std::uint64_t> chunk{};
             if (!end.try_take(chunk)) continue;
             ASSERT_LE(chunk.size, chunk_bytes);
-            scribble(*lent.end.lease, random);
+            scribble(*lent.lease, random);
             (void)end.release(chunk.sequence);
         }
     }

@@ -412,7 +412,7 @@ TEST_F(StoreTest, clientsCannotTouchEachOthersBuffers) {
             EXPECT_EQ(no->reason, RefusalReason::not_allowed);
             ++refused;
         }
-        return std::holds_alternative<messages::ListedBuffer>(message);
+        return std::holds_alternative<BufferInfo>(message);
     }));
     EXPECT_EQ(refused, 1U);
     mine.write(pattern(100, 5));

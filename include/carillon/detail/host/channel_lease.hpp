@@ -31,6 +31,7 @@ struct LeasedEnd {
     View view;  // as this process sees it
     HostMapped far;
     HostWait wait;
+    std::uint32_t chunk_bytes = 0;  // of a ring of chunks
 };
 struct LeasedChannel : LeasedEnd<ChannelView> {
     CounterWords* counters;

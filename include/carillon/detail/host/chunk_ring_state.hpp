@@ -31,7 +31,7 @@ class ChunkRingState {
    public:
     ChunkRingState(Device const& device, ChunkRingOptions const& options, Arena const* arena);
     // For a ring that another process lends.
-    ChunkRingState(LeasedEnd<ChunkRingView> const& lent, std::size_t chunk_bytes);
+    explicit ChunkRingState(LeasedEnd<ChunkRingView> const& lent);
 
     [[nodiscard]] ChunkRingView device_view() const { return device_; }
     // Takes the device's end, for `giver`, the public call.

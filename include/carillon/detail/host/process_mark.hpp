@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <memory>
+#include <utility>
 
 #include "carillon/detail/wire/language.hpp"
 
@@ -54,5 +55,9 @@ class DeleteOwn {
 };
 template <class T>
 using OwnedByProcess = std::unique_ptr<T, DeleteOwn>;
+template <class T, class... Arguments>
+[[nodiscard]] std::shared_ptr<T> make_shared_own(Arguments&&... arguments) {
+    return {new T(std::forward<Arguments>(arguments)...), DeleteOwn()};
+}
 
 }  // namespace carillon::detail

@@ -16,7 +16,7 @@
 
 namespace carillon::detail {
 
-class PublishedMemory;
+class SharedMemory;
 
 // From any thread. Its memory lies as a mailbox does (MailboxLayout).
 class PublishedObject : public ClosedByOwner {
@@ -51,7 +51,7 @@ class PublishedObject : public ClosedByOwner {
     ObjectShape shape_;
     MessageType type_;
     Sequence first_;
-    std::shared_ptr<PublishedMemory const> memory_;
+    std::shared_ptr<SharedMemory const> memory_;
     Memory registered_;  // the same, where the device writes
 };
 
