@@ -10,6 +10,7 @@
 #include "carillon/arena.hpp"
 #include "carillon/bytes_kernel.hpp"
 #include "carillon/chunk_ring.hpp"
+#include "carillon/connection.hpp"
 #include "carillon/copy.hpp"
 #include "carillon/device_reader.hpp"
 #include "carillon/device_writer.hpp"
@@ -22,6 +23,7 @@
 #include "carillon/placement.hpp"
 #include "carillon/ring.hpp"
 #include "carillon/shared_objects.hpp"
+#include "carillon/store.hpp"
 #include "device/device_fixture.hpp"
 
 namespace carillon::test {
@@ -125,6 +127,49 @@ TEST_F(NamesTest, constructorsOfKernelsAndServices) {
          }},
         {"Pins", [&] { Pins(device_, {}); }},
         {"OnCore", [&] { OnCore(100'000); }},
+    });
+}
+
+TEST_F(NamesTest, callsOfServersAndStores) {
+    std::string const nowhere = "/nowhere/carillon.sock";
+    Store const store(device_, {.bytes = std::size_t{1} << 20});
+    Store gone(device_, {.bytes = std::size_t{1} << 20});
+    Store const moved(std::move(gone));
+    Server server;
+    server.add(store);
+    MutableBuffer open = store.create("open", 64);
+    MutableBuffer made = store.create("made", 64);
+    Buffer const sealed = made.seal();
+    HostMirror mirror(open);
+    std::vector<std::byte> bytes(65);
+    expect_names({
+        {"Connection", [&] { Connection const owner(nowhere); }},
+        {"Server", [&] { Server const with({.mode = 0}); }},
+        {"Server", [&] { Server const at(nowhere); }},
+        {"Server::open", [&] { server.open(nowhere); }},
+        {"Server::add", [&] { server.add(store); }},
+        {"Server::share",
+         [&] { server.share("", SharedRing<int, Direction::to_device>(device_)); }},
+        {"Store", [&] { Store const none(device_, {.bytes = 0}); }},
+        {"Store", [&] { Store const there(nowhere); }},
+        {"Store::create", [&] { (void)store.create("", 0); }},
+        {"Store::create", [&] { (void)store.create("open", 64); }},
+        {"Store::get", [&] { (void)store.get(0); }},
+        {"Store::get", [&] { (void)store.get("nothing"); }},
+        {"Store::remove", [&] { store.remove("nothing"); }},
+        {"Store::owner", [&] { (void)store.owner(); }},
+        {"Store::serve", [&] { (void)store.serve(nowhere); }},
+        {"Store::list", [&] { (void)gone.list(); }},  // NOLINT: it was moved from
+        {"MutableBuffer::write", [&] { open.write(bytes, 0); }},
+        {"MutableBuffer::seal", [&] { (void)open.seal(); }},
+        {"MutableBuffer::size", [&] { (void)made.size(); }},
+        {"Buffer::read", [&] { sealed.read(bytes); }},
+        {"HostMirror", [&] { HostMirror const late(made); }},
+        {"HostMirror::write_back",
+         [&] {
+             mirror.write_back();
+             mirror.write_back();
+         }},
     });
 }
 
