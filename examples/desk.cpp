@@ -35,7 +35,7 @@ struct Desk {
 int main() try {
     using namespace std::chrono_literals;
     auto const device = carillon::Device::open();
-    carillon::PersistentKernel<Desk> kernel(device, carillon::Channels{.express = true});
+    carillon::PersistentKernel<Desk> kernel(device, {.channels = {.express = true}});
     auto& desk = kernel.channel();
 
     kernel.express().call(SetLimit{100}, 1s);

@@ -52,9 +52,11 @@ int main() try {
     // clang-format off: as docs/guide/many-threads.md shows it
     carillon::PersistentKernel<Desk> kernel(device);              // one block, one channel
     carillon::PersistentKernel<Desk> two(device, {.blocks = 2});  // two blocks, a channel each
-    carillon::PersistentKernel desk(device, carillon::Channels{.express = true}, {}, Desk{});
-    carillon::PersistentKernel many(device, carillon::WatchedChannels{.per_block = 64}, {}, Desk{});
-    carillon::PersistentKernel pool(device, carillon::Pool{.clients = 16}, {.blocks = 2}, Desk{});
+    carillon::PersistentKernel<Desk> desk(device, {.channels = {.express = true}});
+    carillon::PersistentKernel<Desk, carillon::WatchedChannels> many(
+        device, {.watched = {.per_block = 64}});
+    carillon::PersistentKernel<Desk, carillon::Pool> pool(device,
+                                                          {.blocks = 2, .pool = {.clients = 16}});
     // clang-format on
 
     double paid = kernel.channel().call(Order{30, 3}, 10s).paid;

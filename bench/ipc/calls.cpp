@@ -89,7 +89,7 @@ std::vector<LatencySummary> time_ipc_calls(Device const& device, IpcOptions cons
     KernelOptions kernel_options;
     SharedKernel const shared(device, kernel_options, options.blocks, clients);
     if (options.blocks == Blocks::shared) {
-        PersistentKernel<IpcHandler, Pool> const own(device, Pool{}, kernel_options);
+        PersistentKernel<IpcHandler, Pool> const own(device, kernel_options);
         auto client = own.client();
         return time_beside(client, shared, options, progress);
     }

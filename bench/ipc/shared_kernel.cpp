@@ -22,8 +22,8 @@ SharedKernel::SharedKernel(Device const& device, KernelOptions options, Blocks b
         options.blocks = clients;
         own(std::make_shared<PersistentKernel<IpcHandler, SharedChannels>>(device, options));
     } else {
-        own(std::make_shared<PersistentKernel<IpcHandler, SharedPool>>(
-            device, SharedPool{.clients = clients}, options));
+        options.shared_pool.clients = clients;
+        own(std::make_shared<PersistentKernel<IpcHandler, SharedPool>>(device, options));
     }
 }
 

@@ -50,8 +50,9 @@ inline namespace CARILLON_TOOLCHAIN {
 template <class Handler, class Requests = Channels>
 class PersistentKernel {
     static_assert(!WayOfRequests<Handler>,
-                  "carillon: what says how requests come goes before the options, the handler "
-                  "behind them: PersistentKernel(device, SharedChannels{}, options, handler)");
+                  "carillon: how requests come is said by the kernel's type, and the handler is "
+                  "behind the options: PersistentKernel<Handler, SharedChannels>(device, options, "
+                  "handler)");
     static_assert(WayOfRequests<Requests>,
                   "carillon: requests come in one of five ways: PersistentKernel<Handler>, or "
                   "PersistentKernel<Handler, Pool>; WatchedChannels, SharedChannels, SharedPool");
@@ -64,6 +65,7 @@ class PersistentKernel {
     static constexpr bool shared =
         std::same_as<Requests, SharedChannels> || std::same_as<Requests, SharedPool> || either;
     static constexpr bool has_channels = either || (!pooled && !shared);
+    using Options = std::conditional_t<either, Requests, KernelOptions>;
 
    public:
     using Client = typename Route::Client;  // what channel(), express() and client() give
@@ -71,69 +73,32 @@ class PersistentKernel {
     // Allocates the rings, starts the kernel and returns when every block runs. `handler` is a
     // Handler, which every block copies, or a function that makes a block's own:
     // [](unsigned block) { return Handler{...}; }, called here, once for each block. Throws
-    // ResidencyError, UsageError, also for an end in a handler that several blocks would copy,
-    // TimeoutError, CudaError, and what Device::allocate and the function throw.
+    // ResidencyError; UsageError, also for options of another way than Requests, for memory that
+    // another kernel has, and for an end in a handler that several blocks would copy; TimeoutError,
+    // CudaError, and what Device::allocate and the function throw.
     template <HandlerSource<Handler> Source = Handler>
-    explicit PersistentKernel(Device const& device, KernelOptions const& options = {},
-                              Source handler = {})
-        : PersistentKernel(named, device, options, handler, Requests{}) {}
-    // The same with `requests` that say more than their type.
-    template <std::same_as<Requests> Chosen, HandlerSource<Handler> Source = Handler>
-    PersistentKernel(Device const& device, Chosen const& requests,
-                     KernelOptions const& options = {}, Source handler = {})
-        : PersistentKernel(named, device, options, handler, requests) {}
+    explicit PersistentKernel(Device const& device, Options options = {}, Source handler = {}) try
+        : route_(device, detail::settled<Requests>(device, options)),
+          supervisor_(detail::KernelSupervisor::make(device, route_.blocks(), options,
+                                                     route_.channels_per_block())) {
+        auto const handlers = detail::BlockHandlers<Handler>::from(device, supervisor_->blocks(),
+                                                                   route_.lanes_apart(), handler);
+        supervisor_->run(route_.start(device, options, handlers.view()));
+        route_.connect(device, options, supervisor_);
+    } catch (...) {
+        detail::throw_named("PersistentKernel");
+    }
 
-    // The same in memory that the caller has: as many of its channels as the blocks have;
-    // options.capacity and the placement are not looked at. The rings in it are made empty first.
-    // It is this kernel's until that has been destroyed, with its clients: then another may have
-    // it. Throws UsageError where one has it.
-    template <HandlerSource<Handler> Source = Handler>
-    PersistentKernel(Device const& device, std::shared_ptr<ChannelMemory> memory,
-                     KernelOptions const& options, Source handler = {}) requires(has_channels)
-        : PersistentKernel(named, device, options, handler, std::move(memory), Requests{}) {}
-    // The same with `requests` that say more than their type.
-    template <std::same_as<Requests> Chosen, HandlerSource<Handler> Source = Handler>
-    PersistentKernel(Device const& device, std::shared_ptr<ChannelMemory> memory,
-                     Chosen const& requests, KernelOptions const& options = {},
-                     Source handler = {}) requires(has_channels)
-        : PersistentKernel(named, device, options, handler, std::move(memory), requests) {}
-
-    // Refused in words: `requests` of another type than the kernel's, or behind the options.
-    template <WayOfRequests Other>
-    PersistentKernel(Device const& /*device*/, Other const& /*requests*/,
-                     KernelOptions const& /*options*/ = {},
-                     std::type_identity_t<Handler> const& /*handler*/ =
-                         {}) requires(!std::same_as<Other, Requests>)
-        : PersistentKernel(refused<Other>()) {}
-    template <WayOfRequests Other>
-    PersistentKernel(Device const& /*device*/, KernelOptions const& /*options*/,
-                     Other const& /*requests*/,
-                     std::type_identity_t<Handler> const& /*handler*/ = {})
-        : PersistentKernel(refused<Other>()) {}
-
-    // Refused in words: a handler in the place of the options.
-    template <HandlerSource<Handler> Source>
-    requires(!std::convertible_to<Source, KernelOptions> && !WayOfRequests<Source>)
-        PersistentKernel(Device const& /*device*/, Source const& /*handler*/)
-        : PersistentKernel(handler_before_options<Source>()) {}
-    // Refused in words: a number in the place of the options.
-    template <std::integral Number, class... Rest>
-    PersistentKernel(Device const& /*device*/, Number /*blocks*/, Rest const&... /*rest*/)
-        : PersistentKernel(number_for_options<Number>()) {}
-    template <std::same_as<Requests> Chosen, std::integral Number, class... Rest>
-    PersistentKernel(Device const& /*device*/, Chosen const& /*requests*/, Number /*blocks*/,
-                     Rest const&... /*rest*/)
-        : PersistentKernel(number_for_options<Number>()) {}
-    // Refused in words: what is not the kernel's handler and makes none.
-    template <class Other>
-    requires(!HandlerSource<Other, Handler> && !WayOfRequests<Other>)
-        PersistentKernel(Device const& /*device*/, KernelOptions const& /*options*/,
-                         Other const& /*handler*/)
-        : PersistentKernel(no_handler<Other>()) {}
-    template <std::same_as<Requests> Chosen, class Other>
+    // Refused in words: what is in the place of the options, and behind them, and is not theirs.
+    template <class Other, class Third = KernelOptions, class Last = KernelOptions>
+    requires(!std::convertible_to<Other, Options>)
+        PersistentKernel(Device const& /*device*/, Other const& /*options*/,
+                         Third const& /*rest*/ = {}, Last const& /*rest*/ = {})
+        : PersistentKernel(no_options<Other>()) {}
+    template <class Other, class... Rest>
     requires(!HandlerSource<Other, Handler>)
-        PersistentKernel(Device const& /*device*/, Chosen const& /*requests*/,
-                         KernelOptions const& /*options*/, Other const& /*handler*/)
+        PersistentKernel(Device const& /*device*/, Options const& /*options*/,
+                         Other const& /*handler*/, Rest const&... /*rest*/)
         : PersistentKernel(no_handler<Other>()) {}
 
     // One that was moved from has no channels, and all else but placement() throws UsageError.
@@ -252,46 +217,26 @@ class PersistentKernel {
 
    private:
     template <class Other>
-    static PersistentKernel refused() {
-        static_assert(std::same_as<Other, void>,
-                      "carillon: how requests come is said by the kernel's type and before the "
-                      "options: PersistentKernel<Handler, SharedChannels>(device, "
-                      "SharedChannels{}, options, handler)");
-    }
-    template <class Other>
-    static PersistentKernel handler_before_options() {
-        static_assert(std::same_as<Other, void>,
-                      "carillon: the options go before the handler: PersistentKernel(device, {}, "
-                      "handler)");
-    }
-    template <class Number>
-    static PersistentKernel number_for_options() {
-        static_assert(std::same_as<Number, void>,
+    static PersistentKernel no_options() {
+        static_assert(!std::integral<Other>,
                       "carillon: the number of blocks is one of the options: "
                       "PersistentKernel<Handler>(device, {.blocks = 4})");
+        static_assert(std::integral<Other> || !HandlerSource<Other, Handler>,
+                      "carillon: the options go before the handler: PersistentKernel(device, {}, "
+                      "handler)");
+        static_assert(std::integral<Other> || HandlerSource<Other, Handler>,
+                      "carillon: how requests come is said by the kernel's type, and what it can "
+                      "be told, or memory, is in the options: PersistentKernel<Handler, Pool>("
+                      "device, {.blocks = 2, .pool = {.clients = 8}}, handler)");
     }
     template <class Other>
     static PersistentKernel no_handler() {
-        static_assert(
-            std::same_as<Other, void>,
-            "carillon: behind the options goes the handler, or a function that makes that "
-            "of a block: [](unsigned block) { return Handler{...}; }");
-    }
-    // The door of the others: `way` says how requests come.
-    struct Named {};
-    static constexpr Named named{};
-    template <class Source, class... Way>
-    PersistentKernel(Named /*tag*/, Device const& device, KernelOptions const& options,
-                     Source& source, Way&&... way) try
-        : route_(device, std::forward<Way>(way)..., options),
-          supervisor_(detail::KernelSupervisor::make(
-              device, route_.blocks(), route_.with_blocks(options), route_.channels_per_block())) {
-        auto const handlers = detail::BlockHandlers<Handler>::from(device, supervisor_->blocks(),
-                                                                   route_.lanes_apart(), source);
-        supervisor_->run(route_.start(device, route_.with_blocks(options), handlers.view()));
-        route_.connect(device, options, supervisor_);
-    } catch (...) {
-        detail::throw_named("PersistentKernel");
+        static_assert(WayOfRequests<Other>,
+                      "carillon: behind the options goes the handler, or a function that makes "
+                      "that of a block: [](unsigned block) { return Handler{...}; }");
+        static_assert(!WayOfRequests<Other>,
+                      "carillon: how requests come is said by the kernel's type: "
+                      "PersistentKernel<Handler, SharedChannels>(device, options, handler)");
     }
 
     [[nodiscard]] detail::KernelSupervisor& supervisor() const {
@@ -303,24 +248,18 @@ class PersistentKernel {
     std::shared_ptr<detail::KernelSupervisor> supervisor_;
 };
 
-template <HandlerLike Source>
-PersistentKernel(Device const&, Source) -> PersistentKernel<typename HandlerFrom<Source>::Type>;
 template <class Source>
 PersistentKernel(Device const&, KernelOptions const&, Source)
     -> PersistentKernel<typename HandlerFrom<Source>::Type>;
-template <std::integral Number, class Source>
-PersistentKernel(Device const&, Number, Source)
+// Of these the constructor says what is wrong.
+template <HandlerLike Source>
+PersistentKernel(Device const&, Source) -> PersistentKernel<typename HandlerFrom<Source>::Type>;
+template <class Other, class Source>
+PersistentKernel(Device const&, Other, Source)
     -> PersistentKernel<typename HandlerFrom<Source>::Type>;
-template <class Requests, class Source>
-PersistentKernel(Device const&, Requests const&, KernelOptions const&, Source)
-    -> PersistentKernel<typename HandlerFrom<Source>::Type, Requests>;
-template <class Source>
-PersistentKernel(Device const&, std::shared_ptr<ChannelMemory>, KernelOptions const&, Source)
+template <class Other, class Source>
+PersistentKernel(Device const&, Other, KernelOptions const&, Source)
     -> PersistentKernel<typename HandlerFrom<Source>::Type>;
-template <class Requests, class Source>
-PersistentKernel(Device const&, std::shared_ptr<ChannelMemory>, Requests const&,
-                 KernelOptions const&, Source)
-    -> PersistentKernel<typename HandlerFrom<Source>::Type, Requests>;
 
 }  // namespace CARILLON_TOOLCHAIN
 }  // namespace carillon

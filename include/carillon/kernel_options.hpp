@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a PersistentKernel is to be: options of every one, and how requests reach its blocks.
+// How requests reach the blocks of a PersistentKernel, and the options of one.
 #pragma once
 
 #include <chrono>
@@ -15,6 +15,7 @@
 
 namespace carillon {
 
+class ChannelMemory;      // channel_memory.hpp
 struct PlacementProfile;  // placement.hpp
 
 // How a block spends the time in which nothing comes: it polls, and after so many polls in a row it
@@ -28,6 +29,60 @@ struct IdlePolicy {
     static constexpr IdlePolicy backoff() { return {64, 1'000}; }   // up to 1 us
     static constexpr IdlePolicy park() { return {4096, 200'000}; }  // up to 0.2 ms
     bool operator==(IdlePolicy const&) const = default;
+};
+
+// Whether a kernel is put where round trips are short.
+enum class Placement : std::uint8_t {
+    automatic,  // by the device's profile, if `carillon tune` has made one; otherwise anywhere
+    off,        // anywhere
+    tuned,      // by the profile, or without one by a short measurement; it throws if that fails
+};
+
+// A channel for each block, which one thread of the block polls: the shortest round trip.
+struct Channels {
+    // Every block has a second channel, whose requests it serves before those of its first.
+    bool express = false;
+    // Where the blocks and, of rings up to a page (64 slots of a line), the channels are put: what
+    // the device shows to be fast. The start takes longer then. Not with express channels, nor with
+    // a handler of several threads.
+    Placement placement = Placement::automatic;
+    // What is known of the device, instead of the profile that is kept for it.
+    std::shared_ptr<PlacementProfile const> profile = nullptr;
+    bool operator==(Channels const&) const = default;
+};
+
+// Many channels for each block: one warp watches them all by their doorbells, with a handler of one
+// thread. A round trip is one more look at memory longer, and where several have requests each
+// waits for at most one of every other in turn (serve_watch).
+struct WatchedChannels {
+    unsigned per_block = 64;  // 2 to 64
+    bool operator==(WatchedChannels const&) const = default;
+};
+
+// One ring for all blocks: whichever is free takes the next request. Any number of host threads
+// ask, each through a client of its own, and replies come in any order.
+struct Pool {
+    unsigned clients = 64;       // host threads that ask at the same time, at most
+    std::uint32_t replies = 64;  // outstanding of a client, at most
+    // How many requests a block takes at a time, a power of two. 1 spreads them best. With 32 to
+    // 128, and a handler of one thread, the lanes of a warp each serve some: the highest rates, but
+    // a request may wait for those that were taken with it.
+    std::uint32_t stripe = 1;
+    bool operator==(Pool const&) const = default;
+};
+
+// A channel for each block, as Channels, for a client of another process: Server lets it in. Each
+// client's channel lies in memory of its own, which no other client has. When a client goes, its
+// block finishes the request that it is at and serves the next client; the handler's state stays
+// with the block.
+struct SharedChannels {};
+
+// All blocks for all clients of other processes, as a Pool: whichever is free takes the next
+// request, of whichever client, each of which has its turn. A client's end is a channel as any, in
+// memory of its own, which no other client has; its replies may come in any order.
+struct SharedPool {
+    unsigned clients = 16;  // that have a channel at the same time, at most; up to 64
+    bool operator==(SharedPool const&) const = default;
 };
 
 struct KernelOptions {
@@ -59,56 +114,16 @@ struct KernelOptions {
     IdlePolicy idle = IdlePolicy::spin();
     // How its clients wait; none: HostWait::for_kernel chooses.
     std::optional<HostWait::Style> wait = std::nullopt;
-};
-
-// Whether a kernel is put where round trips are short.
-enum class Placement : std::uint8_t {
-    automatic,  // by the device's profile, if `carillon tune` has made one; otherwise anywhere
-    off,        // anywhere
-    tuned,      // by the profile, or without one by a short measurement; it throws if that fails
-};
-
-// A channel for each block, which one thread of the block polls: the shortest round trip.
-struct Channels {
-    // Every block has a second channel, whose requests it serves before those of its first.
-    bool express = false;
-    // Where the blocks and, of rings up to a page (64 slots of a line), the channels are put: what
-    // the device shows to be fast. The start takes longer then. Not with express channels, nor with
-    // a handler of several threads.
-    Placement placement = Placement::automatic;
-    // What is known of the device, instead of the profile that is kept for it.
-    std::shared_ptr<PlacementProfile const> profile = nullptr;
-};
-
-// Many channels for each block: one warp watches them all by their doorbells, with a handler of one
-// thread. A round trip is one more look at memory longer, and where several have requests each
-// waits for at most one of every other in turn (serve_watch).
-struct WatchedChannels {
-    unsigned per_block = 64;  // 2 to 64
-};
-
-// One ring for all blocks: whichever is free takes the next request. Any number of host threads
-// ask, each through a client of its own, and replies come in any order.
-struct Pool {
-    unsigned clients = 64;       // host threads that ask at the same time, at most
-    std::uint32_t replies = 64;  // outstanding of a client, at most
-    // How many requests a block takes at a time, a power of two. 1 spreads them best. With 32 to
-    // 128, and a handler of one thread, the lanes of a warp each serve some: the highest rates, but
-    // a request may wait for those that were taken with it.
-    std::uint32_t stripe = 1;
-};
-
-// A channel for each block, as Channels, for a client of another process: Server lets it in. Each
-// client's channel lies in memory of its own, which no other client has. When a client goes, its
-// block finishes the request that it is at and serves the next client; the handler's state stays
-// with the block.
-struct SharedChannels {};
-
-// All blocks for all clients of other processes, as a Pool: whichever is free takes the next
-// request, of whichever client, each of which has its turn. A client's end is a channel as any, in
-// memory of its own, which no other client has; its replies may come in any order.
-struct SharedPool {
-    unsigned clients = 16;  // that have a channel at the same time, at most; up to 64
+    // The caller's memory for Channels or WatchedChannels: as many of its channels as the blocks
+    // have. `capacity` and `channels.placement` are not looked at then. The rings in it are made
+    // empty first. It is this kernel's until that has been destroyed, with its clients: then
+    // another may have it. None: the kernel allocates it.
+    std::shared_ptr<ChannelMemory> memory = nullptr;
+    // What each way of requests can be told. A kernel of another way refuses all but the defaults.
+    Channels channels{};
+    WatchedChannels watched{};
+    Pool pool{};
+    SharedPool shared_pool{};
 };
 
 namespace detail {

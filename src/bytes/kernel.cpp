@@ -18,10 +18,12 @@
 namespace carillon {
 namespace detail {
 
-// The messages of a BytesKernel, and how they reach it.
-struct BytesRequests {
-    BytesRequests(BytesType const& request_type, BytesType const& reply_type, BytesClients of)
-        : request("request", request_type),
+// The options of a BytesKernel, with its messages and how they reach it.
+struct BytesRequests : KernelOptions {
+    BytesRequests(BytesType const& request_type, BytesType const& reply_type, BytesClients of,
+                  KernelOptions const& options)
+        : KernelOptions(options),
+          request("request", request_type),
           reply("reply", reply_type),
           types{described(request, request_type, request.slot_lines()),
                 described(reply, reply_type, reply.slot_lines())},
@@ -92,12 +94,12 @@ class Route<BytesFunction, BytesRequests> {
    public:
     using Client = Channel<Bytes, Bytes>;
 
-    Route(Device const& device, BytesRequests const& requests, KernelOptions const& options)
-        : requests_(requests), wait_(wait_of_clients(device, options)) {
-        ChannelShape const shape{options.capacity, requests.request.slot_lines(),
-                                 requests.reply.slot_lines()};
-        if (requests.clients == BytesClients::of_others) {
-            leases_ = std::make_shared<Lender>(device, options, shape, requests.types);
+    Route(Device const& device, BytesRequests const& options)
+        : wait_(wait_of_clients(device, options)) {
+        ChannelShape const shape{options.capacity, options.request.slot_lines(),
+                                 options.reply.slot_lines()};
+        if (options.clients == BytesClients::of_others) {
+            leases_ = std::make_shared<Lender>(device, options, shape, options.types);
             memory_ = leases_->blocks();
         } else {
             check_options(options);
@@ -115,30 +117,27 @@ class Route<BytesFunction, BytesRequests> {
     [[nodiscard]] std::shared_ptr<ChannelMemory> const& blocks() const { return memory_; }
     [[nodiscard]] static unsigned channels_per_block() { return 1; }
     [[nodiscard]] static bool lanes_apart() { return false; }
-    [[nodiscard]] static KernelOptions const& with_blocks(KernelOptions const& options) {
-        return options;
-    }
 
-    [[nodiscard]] RunningKernel start(Device const& device, KernelOptions const& options,
+    [[nodiscard]] RunningKernel start(Device const& device, BytesRequests const& options,
                                       Handlers<BytesFunction> const& handlers) const {
         ChannelTable const channels = memory_->device_view();
         LeaseTable const leases = leases_ ? leases_->device_view() : LeaseTable{};
         BlockLimits const limits = block_limits(options, device.traits());
         bool const oversubscribed = device.oversubscribed(blocks_of(options));
-        if (requests_.text == nullptr) {
+        if (options.text == nullptr) {
             return launch(device, launch_shape(options, 1),
                           BytesBody{channels, leases, handlers, limits, oversubscribed});
         }
         TextKernel const kernel{channels, leases, limits, oversubscribed,
                                 blocks_of(options) >= many_blocks};
-        return requests_.text->start(device, options, kernel, leases_ != nullptr);
+        return options.text->start(device, options, kernel, leases_ != nullptr);
     }
-    void connect(Device const& device, KernelOptions const& options,
+    void connect(Device const& device, BytesRequests const& options,
                  std::shared_ptr<KernelSupervisor> const& kernel) {
         if (leases_) return leases_->own(kernel);
         for (unsigned i = 0; i < blocks_of(options); ++i) {
-            channels_.add(device, memory_, i, wait_, kernel, nullptr, requests_.request,
-                          requests_.reply);
+            channels_.add(device, memory_, i, wait_, kernel, nullptr, options.request,
+                          options.reply);
         }
     }
 
@@ -160,7 +159,6 @@ class Route<BytesFunction, BytesRequests> {
     }
 
    private:
-    BytesRequests requests_;
     HostWait wait_;
     std::shared_ptr<Lender> leases_;  // of others
     std::shared_ptr<ChannelMemory> memory_;
@@ -177,26 +175,25 @@ class BytesKernelState : public PersistentKernel<BytesFunction, BytesRequests> {
 namespace {
 
 [[nodiscard]] std::unique_ptr<BytesKernelState> start_function(Device const& device,
-                                                               BytesRequests const& requests,
-                                                               BytesHandler handler, void* user,
-                                                               KernelOptions const& options) {
+                                                               BytesRequests const& options,
+                                                               BytesHandler handler, void* user) {
     if (!device.emulated()) {
         throw UnsupportedError(
             "the device is a GPU, whose handlers are text (compile_handler) or C++ "
             "(PersistentKernel)");
     }
     if (handler == nullptr) throw UsageError("there is no handler");
-    BytesFunction const function{handler, user, requests.request.shape(), requests.reply.shape()};
-    return std::make_unique<BytesKernelState>(device, requests, options, function);
+    BytesFunction const function{handler, user, options.request.shape(), options.reply.shape()};
+    return std::make_unique<BytesKernelState>(device, options, function);
 }
 
 [[nodiscard]] std::unique_ptr<BytesKernelState> start_text(Device const& device, HandlerCode& code,
                                                            KernelOptions const& options,
                                                            BytesClients clients) {
     code.load(device);
-    BytesRequests requests(code.request, code.reply, clients);
+    BytesRequests requests(code.request, code.reply, clients, options);
     requests.text = &code;
-    return std::make_unique<BytesKernelState>(device, requests, options);
+    return std::make_unique<BytesKernelState>(device, requests);
 }
 
 // Returns what `call` returns for the kernel.
@@ -212,7 +209,7 @@ decltype(auto) in_kernel(char const* name, std::unique_ptr<BytesKernelState> con
 BytesKernel::BytesKernel(Device const& device, BytesType const& request, BytesType const& reply,
                          BytesHandler handler, void* user, KernelOptions const& options,
                          BytesClients clients) try
-    : state_(detail::start_function(device, {request, reply, clients}, handler, user, options)) {
+    : state_(detail::start_function(device, {request, reply, clients, options}, handler, user)) {
 } catch (...) {
     detail::throw_named("BytesKernel");
 }

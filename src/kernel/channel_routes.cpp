@@ -3,9 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
+#include <optional>
 
 #include "carillon/detail/host/checks.hpp"
+#include "carillon/detail/host/kernel_supervisor.hpp"
 #include "carillon/error.hpp"
 
 namespace carillon::detail {
@@ -18,39 +21,122 @@ unsigned channels_of_blocks(KernelOptions const& options, unsigned each) {
     return blocks_of(options) * each;
 }
 
-}  // namespace
-
-unsigned channels_of(Channels const& requests, KernelOptions const& options) {
-    check_options(options);
-    return channels_of_blocks(options, 1) * (requests.express ? 2 : 1);
-}
-
-unsigned channels_of(WatchedChannels const& requests, KernelOptions const& options) {
-    check_options(options);
-    if (requests.per_block < 2 || requests.per_block > doorbells_per_block) {
-        throw UsageError(fmt::format("{} channels a block: one warp watches 2 to {}",
-                                     requests.per_block, doorbells_per_block));
+// The caller's memory for so many channels, or memory of the kernel's own.
+std::shared_ptr<ChannelMemory> memory_for(Device const& device, KernelOptions const& options,
+                                          unsigned channels, ChannelShape const& shape) {
+    if (options.memory == nullptr) {
+        check_capacity(options.capacity);
+        return std::make_shared<ChannelMemory>(device, channels, shape);
     }
-    return channels_of_blocks(options, requests.per_block);
-}
-
-std::shared_ptr<ChannelMemory> callers_memory(Device const& device,
-                                              std::shared_ptr<ChannelMemory> memory,
-                                              unsigned channels, ChannelShape const& shape) {
-    auto checked = checked_memory(device, std::move(memory), 0, shape, false);
+    auto checked = checked_memory(device, options.memory, 0, shape, false);
     if (channels > checked->channels()) {
         throw UsageError("more blocks than the memory has channels for them");
     }
     return ChannelMemory::taken_by_kernel(std::move(checked));
 }
 
-std::shared_ptr<ChannelMemory> make_watched_memory(Device const& device,
-                                                   WatchedChannels const& requests,
-                                                   KernelOptions const& options,
-                                                   ChannelShape const& shape) {
-    unsigned const channels = channels_of(requests, options);
+constexpr std::size_t page = 4096;
+constexpr unsigned fewest_candidates = 32;  // several times the pages of every kind
+constexpr TuneOptions short_tune{.seconds = 1, .rounds = 6, .cores = false};
+
+std::optional<PlacementProfile> profile_for(Device const& device, Channels const& requests,
+                                            LaunchProbe launch, std::string& why_not) {
+    if (requests.profile != nullptr) return *requests.profile;
+    auto found = find_placement_profile(device.info(), why_not);
+    if (!found && requests.placement == Placement::tuned) return tune(device, short_tune, launch);
+    return found;
+}
+
+// Chooses only SMs: a ring of several pages has pages of every kind.
+ChannelPlacement place_blocks(unsigned blocks, PlacementProfile const& profile) {
+    ChannelPlacement placement;
+    for (std::uint32_t i = 0; i < blocks; ++i) {
+        BlockPlacement block;
+        block.location = {i, i};
+        if (i < profile.sms.size()) {
+            block.sm = profile.sms[i].id;
+        }
+        placement.blocks.push_back(block);
+    }
+    placement.why_not = "a ring is larger than a page: only its SM was chosen";
+    return placement;
+}
+
+PlacedMemory place_by(PlacementProfile const& profile, Device const& device,
+                      KernelOptions const& options, ChannelShape const& shape, LaunchProbe launch) {
+    bool const fits = std::size_t{std::max(shape.request_lines, shape.reply_lines)} *
+                          shape.capacity * sizeof(Line) <=
+                      page;
+    unsigned const candidates =
+        fits ? std::max(fewest_candidates, 2 * blocks_of(options)) : blocks_of(options);
+    PlacedMemory placed;
+    placed.memory = std::make_shared<ChannelMemory>(device, candidates, shape);
+    if (!fits) {
+        placed.placement = place_blocks(blocks_of(options), profile);
+        return placed;
+    }
+    placed.placement = place_channels(device, *placed.memory, blocks_of(options), profile, launch);
+    placed.memory->arrange(placed.placement.locations());
+    return placed;
+}
+
+// Why such a kernel is not placed, independent of the device's profile; empty if it can be.
+std::string why_not(Device const& device, KernelOptions const& options, unsigned threads) {
+    if (options.channels.express) {
+        return "a block with an express channel (Channels::express) is not placed";
+    }
+    if (threads != 1) {
+        return "a block of several threads is not placed, nor a warp that serves long messages";
+    }
+    if (device.info().memory_source == MemorySource::host) return "its rings are in host memory";
+    auto const most = static_cast<unsigned>(device.info().sm_count.value_or(64));
+    if (blocks_of(options) > most) {
+        return fmt::format("{} blocks are more than there are places", blocks_of(options));
+    }
+    return {};
+}
+
+}  // namespace
+
+PlacedMemory place_kernel(Device const& device, KernelOptions const& options,
+                          ChannelShape const& shape, unsigned threads, LaunchProbe launch) {
+    check_options(options);
+    Channels const& requests = options.channels;
+    unsigned const channels = channels_of_blocks(options, 1) * (requests.express ? 2 : 1);
+    auto const anywhere = [&](std::string why) {
+        return PlacedMemory{memory_for(device, options, channels, shape), {{}, std::move(why)}};
+    };
+    if (options.memory != nullptr) return anywhere("the caller brought the memory");
+    if (requests.placement == Placement::off) return anywhere("not asked for");
     check_capacity(options.capacity);
-    return std::make_shared<ChannelMemory>(device, channels, shape);
+    if (requests.profile != nullptr && requests.profile->uuid != device.info().uuid) {
+        throw UsageError("the profile is of another device");
+    }
+    bool const must = requests.placement == Placement::tuned;
+    std::string why = why_not(device, options, threads);
+    if (!why.empty()) {
+        if (must) throw UsageError(why);
+        return anywhere(std::move(why));
+    }
+    try {
+        auto const profile = profile_for(device, requests, launch, why);
+        if (profile) return place_by(*profile, device, options, shape, launch);
+    } catch (Error const& error) {  // the kernel may start anyway, or give a clearer reason
+        if (must) throw;
+        why = error.what();
+    }
+    return anywhere(std::move(why));
+}
+
+std::shared_ptr<ChannelMemory> watched_memory(Device const& device, KernelOptions const& options,
+                                              ChannelShape const& shape) {
+    check_options(options);
+    unsigned const each = options.watched.per_block;
+    if (each < 2 || each > doorbells_per_block) {
+        throw UsageError(fmt::format("{} channels a block: one warp watches 2 to {}", each,
+                                     doorbells_per_block));
+    }
+    return memory_for(device, options, channels_of_blocks(options, each), shape);
 }
 
 }  // namespace carillon::detail

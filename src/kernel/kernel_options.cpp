@@ -3,11 +3,68 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <concepts>
+#include <limits>
+#include <string_view>
+
 #include "carillon/detail/host/duration_text.hpp"
 #include "carillon/detail/host/kernel_supervisor.hpp"
+#include "carillon/detail/machine/pause.hpp"
 #include "carillon/error.hpp"
 
 namespace carillon::detail {
+namespace {
+
+template <class Requests, class Of>
+void refuse_of_others(Of const& told, std::string_view member, std::string_view type) {
+    if (std::same_as<Requests, Of> || told == Of{}) return;
+    throw UsageError(
+        fmt::format("KernelOptions::{} is for another kernel than this one: for a "
+                    "PersistentKernel<Handler, {}>",
+                    member, type));
+}
+
+// One for each processor left beside a client's, or for each SM; more blocks would poll in vain.
+unsigned blocks_that_suit(Device const& device) {
+    constexpr unsigned most_of_threads = 2;
+    constexpr unsigned most_of_a_gpu = 32;
+    if (device.traits().shares_processors) {
+        return std::min(cpu::available_processors() - 1, most_of_threads);
+    }
+    return std::min(static_cast<unsigned>(device.info().sm_count.value_or(1)), most_of_a_gpu);
+}
+
+void choose_blocks(Device const& device, KernelOptions& options, unsigned most) {
+    if (!options.blocks) options.blocks = std::max(1U, std::min(blocks_that_suit(device), most));
+}
+
+}  // namespace
+
+template <class Requests>
+void settle(Device const& device, KernelOptions& options) {
+    refuse_of_others<Requests>(options.channels, "channels", "Channels");
+    refuse_of_others<Requests>(options.watched, "watched", "WatchedChannels");
+    refuse_of_others<Requests>(options.pool, "pool", "Pool");
+    refuse_of_others<Requests>(options.shared_pool, "shared_pool", "SharedPool");
+    constexpr bool has_memory =
+        std::same_as<Requests, Channels> || std::same_as<Requests, WatchedChannels>;
+    if (options.memory != nullptr && !has_memory) {
+        throw UsageError("KernelOptions::memory is for a kernel with Channels or WatchedChannels");
+    }
+    if constexpr (std::same_as<Requests, Pool>) {
+        std::uint32_t const stripe = options.pool.stripe;
+        choose_blocks(device, options, stripe == 0 ? 1 : options.capacity / stripe);
+    } else if constexpr (std::same_as<Requests, SharedPool>) {
+        choose_blocks(device, options, std::numeric_limits<unsigned>::max());
+    }
+}
+template void settle<Channels>(Device const&, KernelOptions&);
+template void settle<WatchedChannels>(Device const&, KernelOptions&);
+template void settle<Pool>(Device const&, KernelOptions&);
+template void settle<SharedChannels>(Device const&, KernelOptions&);
+template void settle<SharedPool>(Device const&, KernelOptions&);
+template void settle<BytesRequests>(Device const&, KernelOptions&);
 
 void check_options(KernelOptions const& options) {
     constexpr std::chrono::milliseconds least_host_limit{10};

@@ -6,14 +6,14 @@
 #include <algorithm>
 
 #include "carillon/detail/host/checks.hpp"
-#include "carillon/detail/machine/pause.hpp"
 #include "carillon/error.hpp"
 #include "error/sizes.hpp"
 
 namespace carillon::detail {
 namespace {
 
-void require_pool(Pool const& pool, KernelOptions const& options, unsigned threads) {
+void require_pool(KernelOptions const& options, unsigned threads) {
+    Pool const& pool = options.pool;
     check_options(options);
     check_capacity(options.capacity);
     if (pool.clients == 0 || pool.replies == 0) {
@@ -38,54 +38,31 @@ void require_pool(Pool const& pool, KernelOptions const& options, unsigned threa
 
 // A block that has the ring to itself claims many requests at once: no other waits for them. The
 // threads of a block that run a handler together take one at a time.
-std::uint32_t stripe_of(Pool const& pool, KernelOptions const& options, unsigned threads) {
+std::uint32_t stripe_of(KernelOptions const& options, unsigned threads) {
     constexpr std::uint32_t most = 16;
-    if (pool.stripe > 1 || blocks_of(options) > 1 || threads > 1) return pool.stripe;
+    std::uint32_t const stripe = options.pool.stripe;
+    if (stripe > 1 || blocks_of(options) > 1 || threads > 1) return stripe;
     return std::clamp(options.capacity / 8, 1U, most);
-}
-
-// One for each processor left beside a client's, or for each SM; more blocks would poll in vain.
-unsigned blocks_that_suit(Device const& device) {
-    constexpr unsigned most_of_threads = 2;
-    constexpr unsigned most_of_a_gpu = 32;
-    if (device.traits().shares_processors) {
-        return std::min(cpu::available_processors() - 1, most_of_threads);
-    }
-    return std::min(static_cast<unsigned>(device.info().sm_count.value_or(1)), most_of_a_gpu);
 }
 
 }  // namespace
 
-KernelOptions with_suiting_blocks(Device const& device, KernelOptions options) {
-    if (!options.blocks) options.blocks = std::max(1U, blocks_that_suit(device));
-    return options;
-}
-
-KernelOptions options_of_pool(Device const& device, Pool const& pool, KernelOptions options) {
-    if (options.blocks) return options;
-    std::uint32_t const stripes = pool.stripe == 0 ? 1 : options.capacity / pool.stripe;
-    options = with_suiting_blocks(device, options);
-    options.blocks = std::max(1U, std::min(blocks_of(options), stripes));
-    return options;
-}
-
-PoolState::PoolState(Device const& device, Pool const& pool, KernelOptions const& options,
-                     unsigned threads, MessageShape const& requests, MessageShape const& replies)
-    : replies_((require_pool(pool, options, threads), pool.replies)),
-      count_(pool.clients * pool.replies),
-      warps_(pool.stripe > 1),
+PoolState::PoolState(Device const& device, KernelOptions const& options, unsigned threads,
+                     MessageShape const& requests, MessageShape const& replies)
+    : replies_((require_pool(options, threads), options.pool.replies)),
+      count_(options.pool.clients * options.pool.replies),
+      warps_(options.pool.stripe > 1),
       shape_(replies),
       blocks_(make_block_lines(device, blocks_of(options))),
       slots_(
           device.allocate_host(count_ * (shape_.slot_lines * sizeof(Line) + sizeof(std::uint64_t)) +
                                sizeof(std::uint64_t))),
-      records_(pool.clients),
-      ring_(std::make_shared<MpmcRingState>(
-          device,
-          MpmcRingOptions{.capacity = options.capacity,
-                          .stripe = stripe_of(pool, options, threads),
-                          .producers = pool.clients},
-          Direction::to_device, requests)),
+      records_(options.pool.clients),
+      ring_(std::make_shared<MpmcRingState>(device,
+                                            MpmcRingOptions{.capacity = options.capacity,
+                                                            .stripe = stripe_of(options, threads),
+                                                            .producers = options.pool.clients},
+                                            Direction::to_device, requests)),
       wait_(HostWait::for_kernel(device.traits(), blocks_of(options), options.wait)) {
     format_reply_slots(host_reply_slots(), 1);
     ring_->bury = [this](unsigned client) { bury(client); };

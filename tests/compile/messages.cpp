@@ -249,7 +249,8 @@ void use(carillon::Device const& device) {
     using Kernel = carillon::PersistentKernel<Sized<1>, carillon::SharedChannels>;
     Kernel const kernel(device, {}, carillon::SharedChannels{}, Sized<1>{});
 #elif CARILLON_CASE == 30
-    carillon::PersistentKernel<Sized<1>> const kernel(device, carillon::Pool{}, {}, {});
+    using Kernel = carillon::PersistentKernel<Sized<1>, carillon::Pool>;
+    Kernel const kernel(device, carillon::Pool{.clients = 8}, {.blocks = 2});
 #elif CARILLON_CASE == 31
     (void)carillon::launch(device, 1, Uncallable{});
 #elif CARILLON_CASE == 32
@@ -284,6 +285,11 @@ void use(carillon::Device const& device) {
     carillon::PersistentKernel<Handler<int[4], int>> const kernel(device);
 #elif CARILLON_CASE == 49
     (void)carillon::Device::open(0);
+#elif CARILLON_CASE == 50
+    carillon::PersistentKernel const kernel(device, carillon::Pool{}, {.blocks = 2}, Sized<1>{});
+#elif CARILLON_CASE == 51
+    std::shared_ptr<carillon::ChannelMemory> const memory;
+    carillon::PersistentKernel<Sized<1>> const kernel(device, memory, {.blocks = 2});
 #elif CARILLON_CASE == 34
     (void)carillon::launch(device, 1, function);
 #elif CARILLON_CASE == 35

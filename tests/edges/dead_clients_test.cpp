@@ -37,7 +37,7 @@ CARILLON_ON_EVERY_DEVICE(DeadClientsTest);
 
 // Catches places that are never free again: there are those of one client only.
 TEST_P(DeadClientsTest, clientAfterManyThatDiedHasAllItsReplies) {
-    PersistentKernel<GatedHandler, Pool> kernel(device(), Pool{.clients = 1, .replies = 4}, {},
+    PersistentKernel<GatedHandler, Pool> kernel(device(), {.pool = {.clients = 1, .replies = 4}},
                                                 GatedHandler{gate_->device_view()});
     for (int i = 0; i < 20; ++i) die(kernel, 4, 0);
     auto client = kernel.client();
@@ -49,7 +49,7 @@ TEST_P(DeadClientsTest, clientAfterManyThatDiedHasAllItsReplies) {
 }
 
 TEST_P(DeadClientsTest, lateReplyToTheDeadIsNotTheNextClients) {
-    PersistentKernel<GatedHandler, Pool> kernel(device(), Pool{.clients = 1, .replies = 2}, {},
+    PersistentKernel<GatedHandler, Pool> kernel(device(), {.pool = {.clients = 1, .replies = 2}},
                                                 GatedHandler{gate_->device_view()});
     die(kernel, 1, 1);
     auto client = kernel.client();
@@ -60,7 +60,7 @@ TEST_P(DeadClientsTest, lateReplyToTheDeadIsNotTheNextClients) {
 
 // Another thread goes on with the client. Catches replies that it takes from the next client.
 TEST_P(DeadClientsTest, clientOfAThreadThatEndedIsRefusedWhenItsPlaceIsAnothers) {
-    PersistentKernel<GatedHandler, Pool> kernel(device(), Pool{.clients = 1, .replies = 2}, {},
+    PersistentKernel<GatedHandler, Pool> kernel(device(), {.pool = {.clients = 1, .replies = 2}},
                                                 GatedHandler{gate_->device_view()});
     die(kernel, 0, 0);
     Client& handed = *dead_[0];
@@ -80,7 +80,7 @@ TEST_P(DeadClientsTest, clientOfAThreadThatEndedIsRefusedWhenItsPlaceIsAnothers)
 }
 
 TEST_P(DeadClientsTest, drainDoesNotWaitForTheDead) {
-    PersistentKernel<GatedHandler, Pool> kernel(device(), Pool{.clients = 2}, {},
+    PersistentKernel<GatedHandler, Pool> kernel(device(), {.pool = {.clients = 2}},
                                                 GatedHandler{gate_->device_view()});
     die(kernel, 3, 0);
     kernel.drain(patience);
@@ -88,7 +88,7 @@ TEST_P(DeadClientsTest, drainDoesNotWaitForTheDead) {
 }
 
 TEST_P(DeadClientsTest, clientThatAnotherThreadLetsGoLeavesItsRoom) {
-    PersistentKernel<GatedHandler, Pool> kernel(device(), Pool{.clients = 1}, {},
+    PersistentKernel<GatedHandler, Pool> kernel(device(), {.pool = {.clients = 1}},
                                                 GatedHandler{gate_->device_view()});
     for (std::uint64_t i = 0; i < 10; ++i) {
         auto client = std::make_unique<Client>(kernel.client());

@@ -98,13 +98,12 @@ TEST_F(DrainTest, ticketOfAChannelHasItsReply) {
 }
 
 TEST_F(DrainTest, ticketOfAnExpressChannelHasItsReply) {
-    PersistentKernel<CountsServed> kernel(device_, Channels{.express = true});
+    PersistentKernel<CountsServed> kernel(device_, {.channels = {.express = true}});
     expect_waits_for(kernel, kernel.express());
 }
 
 TEST_F(DrainTest, ticketOfAWatchedChannelHasItsReply) {
-    PersistentKernel<CountsServed, WatchedChannels> kernel(device_,
-                                                           WatchedChannels{.per_block = 3});
+    PersistentKernel<CountsServed, WatchedChannels> kernel(device_, {.watched = {.per_block = 3}});
     expect_waits_for(kernel, kernel.channel(2));
 }
 
@@ -115,7 +114,7 @@ TEST_F(DrainTest, ticketsOfARowHaveTheirReplies) {
 }
 
 TEST_F(DrainTest, ticketOfAPoolHasItsReply) {
-    PersistentKernel<CountsServed, Pool> kernel(device_, Pool{}, {.blocks = 1});
+    PersistentKernel<CountsServed, Pool> kernel(device_, {.blocks = 1});
     expect_waits(
         [&](HeldPage const& page) {
             auto client = kernel.client();
@@ -175,9 +174,8 @@ class OpenPool {
     using Client = carillon::Client<detail::OneRequest<int, int>, detail::PoolTransport<int, int>>;
 
     explicit OpenPool(Device const& device)
-        : state_(std::make_shared<detail::PoolState>(device, Pool{.clients = 1}, options_, 1,
-                                                     shape_of<AddressedRequest<int>>(),
-                                                     shape_of<int>())) {
+        : state_(std::make_shared<detail::PoolState>(
+              device, options_, 1, shape_of<AddressedRequest<int>>(), shape_of<int>())) {
         state_->own(detail::KernelSupervisor::make(device, state_->blocks(), options_));
         state_->kernel().run(
             launch(device, 1,
@@ -193,7 +191,7 @@ class OpenPool {
     }
 
    private:
-    KernelOptions options_{.blocks = 1};
+    KernelOptions options_{.blocks = 1, .pool = {.clients = 1}};
     std::shared_ptr<detail::PoolState> state_;
 };
 

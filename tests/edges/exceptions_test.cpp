@@ -105,15 +105,17 @@ TEST_P(HandlerExceptionsTest, atAnyRequestOfAnyKindOfKernelReachWhoeverCalls) {
         SCOPED_TRACE(bad);
         ThrowsAt const handler{bad};
         expect_thrown_at(PersistentKernel(device(), {}, handler).channel(), bad);
-        PersistentKernel<ThrowsAt> express(device(), Channels{.express = true}, {}, handler);
+        PersistentKernel<ThrowsAt> express(device(), {.channels = {.express = true}}, handler);
         expect_thrown_at(express.express(), bad);
-        PersistentKernel watching(device(), WatchedChannels{.per_block = 4}, {}, handler);
+        PersistentKernel<ThrowsAt, WatchedChannels> watching(
+            device(), {.watched = {.per_block = 4}}, handler);
         expect_thrown_at(watching.channel(3), bad);
         CARILLON_EXPECT_ERROR(watching.channel(0).call(3, patience), std::domain_error, "bad");
         PersistentKernel commanded(device(), {}, ThrowsAtCommand{handler});
         expect_thrown_at(commanded.channel(), bad);
         for (std::uint32_t const stripe : {1U, 32U}) {
-            PersistentKernel pooled(device(), Pool{.stripe = stripe}, {}, handler);
+            PersistentKernel<ThrowsAt, Pool> pooled(device(), {.pool = {.stripe = stripe}},
+                                                    handler);
             expect_thrown_at(pooled.client(), bad);
         }
     }

@@ -84,7 +84,7 @@ TEST_P(ForkTest, childThatExitsInOrderBesideAKernelInStaticStorageEnds) {
 
 TEST_P(ForkTest, everyCallOfWhatTheChildInheritedIsAForkError) {
     Kernel kernel(device());
-    PersistentKernel<GatedHandler, Pool> pool(device(), Pool{.clients = 2});
+    PersistentKernel<GatedHandler, Pool> pool(device(), {.pool = {.clients = 2}});
     auto client = pool.client();
     auto& channel = kernel.channel();
     Ticket const ticket = channel.submit({1, 0}, patience);

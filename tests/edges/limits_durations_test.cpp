@@ -104,7 +104,7 @@ TEST_P(LimitsOfDurationsTest, endsOfChannelsAndPools) {
     Gate gate(device());
     GatedHandler const handler{gate.device_view()};
     PersistentKernel<GatedHandler> kernel(device(), {.capacity = 8}, handler);
-    PersistentKernel<GatedHandler, Pool> const pooled(device(), Pool{.replies = 8}, {}, handler);
+    PersistentKernel<GatedHandler, Pool> const pooled(device(), {.pool = {.replies = 8}}, handler);
     auto client = pooled.client();
     try_end("Client of a channel", kernel.channel());
     try_end("Client of a pool", client);

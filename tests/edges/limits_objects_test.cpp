@@ -232,9 +232,10 @@ TEST_P(LimitsOfObjectsTest, null) {
     auto const null = Expected::usage("null pointer");
     try_limits(
         {{"Channel, no memory", null, [&] { Channel<int, int>(device(), no_memory, 0, wait); }},
-         {"PersistentKernel, no memory", null, [&] { Kernel(device(), no_memory, {}); }},
+         {"PersistentKernel, no memory", Expected::behaves(),
+          [&] { Kernel(device(), {.memory = no_memory}); }},
          {"Channels::profile, none", Expected::behaves(),
-          [&] { Kernel(device(), Channels{.profile = nullptr}); }},
+          [&] { Kernel(device(), {.channels = {.profile = nullptr}}); }},
          {"HostService, no function", Expected::usage("HostService: there is no function"),
           [&] { Service(device(), nullptr); }},
          {"LogService, no sink", Expected::behaves(), [&] { LogService(device(), {.sink = {}}); }},
@@ -330,7 +331,7 @@ TEST_P(LimitsOfObjectsTest, ofAnotherDevice) {
          {"copy_to_device by a writer, another's", others,
           [&] { copy_to_device(memory, 0, locked, 0, 8, writer, patience); }},
          {"Channel, another's", others, [&] { Channel<int, int>(device(), channels, 0, wait); }},
-         {"PersistentKernel, another's", others, [&] { Kernel(device(), channels, {}); }},
+         {"PersistentKernel, another's", others, [&] { Kernel(device(), {.memory = channels}); }},
          {"place_channels, another's", others,
           [&] { (void)place_channels(device(), *channels, 1, {}); }}});
 }

@@ -27,7 +27,7 @@ class LimitsOfRangesTest : public KernelTest {};
 CARILLON_ON_EVERY_DEVICE(LimitsOfRangesTest);
 
 TEST_P(LimitsOfRangesTest, channelsOfAKernel) {
-    PersistentKernel<TwiceHandler> kernel(device(), Channels{.express = true}, {.blocks = 2});
+    PersistentKernel<TwiceHandler> kernel(device(), {.blocks = 2, .channels = {.express = true}});
     PersistentKernel<TwiceByCommand> commands(device(), {.blocks = 2});
     auto const usage = Expected::usage("PersistentKernel::");
     std::vector<unsigned> const outside{2, 1U << 31, largest_number};

@@ -193,32 +193,33 @@ TEST_P(LimitsOfSizesTest, kernels) {
                          {0, (1U << 31) - 1, 1U << 31, largest_number}, [&](auto blocks) {
                              return answers({.blocks = blocks, .capacity = 1U << 20});
                          });
-    auto const watches = [&](unsigned each, KernelOptions const& options) {
-        PersistentKernel kernel(device(), WatchedChannels{each}, options, GatedHandler{});
+    auto const watches = [&](unsigned each, unsigned blocks = 1) {
+        PersistentKernel<GatedHandler, WatchedChannels> kernel(
+            device(), {.blocks = blocks, .watched = {each}});
         return kernel.channel(each - 1).call({1, 0}, patience).value == 4;
     };
     try_values<unsigned>("WatchedChannels, per_block", Expected::behaves(), {2, 3, 64},
-                         [&](auto each) { return watches(each, {}); });
+                         [&](auto each) { return watches(each); });
     try_values<unsigned>("WatchedChannels, per_block", Expected::usage("PersistentKernel: "),
                          {0, 1, 65, 1U << 31, largest_number},
-                         [&](auto each) { return watches(each, {}); });
+                         [&](auto each) { return watches(each); });
     try_limit({"WatchedChannels, blocks times channels",
                Expected::usage("PersistentKernel: 67108864 blocks are too many"),
-               [&] { return watches(64, {.blocks = 1U << 26}); }});
+               [&] { return watches(64, 1U << 26); }});
     try_capacity("PersistentKernel", [&](auto slots) { return answers({.capacity = slots}); });
     try_limit({"PersistentKernel, express", Expected::behaves(), [&] {
-                   Kernel kernel(device(), Channels{.express = true});
+                   Kernel kernel(device(), {.channels = {.express = true}});
                    return kernel.express().call({1, 0}, patience).value == 4;
                }});
 }
 
 TEST_P(LimitsOfSizesTest, pools) {
-    auto const answers = [&](Pool const& pool, KernelOptions const& options = {}) {
-        PersistentKernel const kernel(device(), pool, options, GatedHandler{});
+    auto const answers = [&](KernelOptions const& options) {
+        PersistentKernel<GatedHandler, Pool> const kernel(device(), options);
         return kernel.client().call({1, 0}, patience).value == 4;
     };
     auto const sizes = [&](unsigned clients, std::uint32_t replies) {
-        return answers(Pool{.clients = clients, .replies = replies});
+        return answers({.pool = {.clients = clients, .replies = replies}});
     };
     try_limits(
         {{"Pool, 1 client, 1 reply", Expected::behaves(), [&] { return sizes(1, 1); }},
@@ -235,17 +236,16 @@ TEST_P(LimitsOfSizesTest, pools) {
                               [&](auto replies) { return sizes(1, replies); });
     try_values<std::uint32_t>(
         "Pool, stripe", Expected::usage("PersistentKernel: "), {0, 3, 64, 1U << 31, largest_number},
-        [&](auto stripe) { return answers(Pool{.stripe = stripe}, {.capacity = 64}); });
+        [&](auto stripe) { return answers({.capacity = 64, .pool = {.stripe = stripe}}); });
     try_values<std::uint32_t>(
         "Pool of one block, stripe", Expected::usage("PersistentKernel: a stripe of "), {0, 3, 64},
         [&](auto stripe) {
-            return answers(Pool{.stripe = stripe}, {.blocks = 1, .capacity = 64});
+            return answers({.blocks = 1, .capacity = 64, .pool = {.stripe = stripe}});
         });
     try_values<unsigned>("Pool, blocks", Expected::usage("PersistentKernel: "),
                          {257, 1U << 31, largest_number},
-                         [&](auto blocks) { return answers(Pool{}, {.blocks = blocks}); });
-    try_capacity("PersistentKernel",
-                 [&](auto slots) { return answers(Pool{}, {.capacity = slots}); });
+                         [&](auto blocks) { return answers({.blocks = blocks}); });
+    try_capacity("PersistentKernel", [&](auto slots) { return answers({.capacity = slots}); });
 }
 
 TEST_P(LimitsOfSizesTest, readers) {

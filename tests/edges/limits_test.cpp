@@ -15,7 +15,7 @@ class LimitsTest : public KernelTest {};
 
 TEST_P(LimitsTest, blockThatIsNotThereIsAUsageError) {
     PersistentKernel<Twice> const kernel(device(), {.blocks = 2});
-    PersistentKernel<Twice, Pool> const pooled(device(), Pool{}, {.blocks = 2});
+    PersistentKernel<Twice, Pool> const pooled(device(), {.blocks = 2});
     for (unsigned const block : {2U, 3U, std::numeric_limits<unsigned>::max()}) {
         SCOPED_TRACE(block);
         CARILLON_EXPECT_ERROR(kernel.activity(block), UsageError, "PersistentKernel::activity");

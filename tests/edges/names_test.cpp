@@ -92,19 +92,15 @@ TEST_F(NamesTest, constructorsOfEnds) {
 
 TEST_F(NamesTest, constructorsOfKernelsAndServices) {
     auto const memory = std::make_shared<ChannelMemory>(device_, 1, 8);
-    KernelOptions const no_blocks{.blocks = 0};
     expect_names({
-        {"PersistentKernel", [&] { PersistentKernel<Same>(device_, no_blocks); }},
+        {"PersistentKernel", [&] { PersistentKernel<Same>(device_, {.blocks = 0}); }},
+        {"PersistentKernel", [&] { PersistentKernel<Same>(device_, {.pool = {.clients = 2}}); }},
         {"PersistentKernel",
-         [&] { PersistentKernel<Same>(device_, Channels{.express = true}, no_blocks); }},
-        {"PersistentKernel", [&] { PersistentKernel<Same>(device_, memory, {.blocks = 2}); }},
+         [&] { PersistentKernel<Same>(device_, {.blocks = 2, .memory = memory}); }},
         {"PersistentKernel",
-         [&] { PersistentKernel<Same>(device_, memory, Channels{}, {.blocks = 2}); }},
-        {"PersistentKernel", [&] { PersistentKernel<Same, Pool>(device_, Pool{.clients = 0}); }},
+         [&] { PersistentKernel<Same, Pool>(device_, {.pool = {.clients = 0}}); }},
         {"PersistentKernel",
-         [&] {
-             PersistentKernel<Same, WatchedChannels>(device_, WatchedChannels{.per_block = 1});
-         }},
+         [&] { PersistentKernel<Same, WatchedChannels>(device_, {.watched = {.per_block = 1}}); }},
         {"PersistentKernel", [&] { PersistentKernel<Same>(device_, {.capacity = 3}); }},
         {"DeviceReader", [&] { DeviceReader(device_, {.largest = 0}); }},
         {"DeviceReader", [&] { DeviceReader(device_, {.threads = 33}); }},

@@ -44,10 +44,10 @@ TEST_P(TicketTest, ticketOfAKernelThatHasEndedIsNotTheNextOnes) {
     auto const memory = std::make_shared<ChannelMemory>(device(), 1, 8);
     std::optional<Ticket> old;
     {
-        PersistentKernel<GatedHandler> kernel(device(), memory, {}, GatedHandler{});
+        PersistentKernel<GatedHandler> kernel(device(), {.memory = memory}, GatedHandler{});
         old = kernel.channel().submit({1, 0}, patience);
     }
-    PersistentKernel<GatedHandler> kernel(device(), memory, {}, GatedHandler{});
+    PersistentKernel<GatedHandler> kernel(device(), {.memory = memory}, GatedHandler{});
     (void)kernel.channel().submit({2, 0}, patience);
     expect_refused(kernel.channel(), *old, "the ticket is another client's");
 }
@@ -75,11 +75,11 @@ TEST_P(TicketTest, ticketsOfOtherRequestsAreNotAppended) {
 // A second one would have the requests of the first, and so would another client's end.
 TEST_P(TicketTest, memoryOfChannelsServesOneKernelAtATime) {
     auto const memory = std::make_shared<ChannelMemory>(device(), 1, ChannelShape{8});
-    std::optional<PersistentKernel<GatedHandler>> kernel(std::in_place, device(), memory,
-                                                         KernelOptions{}, GatedHandler{});
+    std::optional<PersistentKernel<GatedHandler>> kernel(
+        std::in_place, device(), KernelOptions{.memory = memory}, GatedHandler{});
     char const* const why = "a PersistentKernel has the ChannelMemory";
     auto const second = [&] {
-        PersistentKernel<GatedHandler> const one(device(), memory, {}, GatedHandler{});
+        PersistentKernel<GatedHandler> const one(device(), {.memory = memory}, GatedHandler{});
     };
     auto const client = [&] {
         Channel<GatedRequest, CountedReply> const one(device(), memory, 0, HostWait());
@@ -97,14 +97,14 @@ TEST_P(TicketTest, memoryOfChannelsServesOneKernelAtATime) {
     kernel.reset();
     EXPECT_NO_THROW(second());
     EXPECT_NO_THROW(client());
-    kernel.emplace(device(), memory, KernelOptions{}, GatedHandler{});
+    kernel.emplace(device(), KernelOptions{.memory = memory}, GatedHandler{});
     Ticket const first = kernel->channel().submit({2, 0}, patience);
     EXPECT_EQ(first.number(), 1U);  // no reset(100) was half done
     EXPECT_EQ(kernel->channel().wait(first, patience).value, 7U);
 }
 
 TEST_P(TicketTest, ticketOfAnotherClientIsAUsageError) {
-    PersistentKernel<GatedHandler, Pool> kernel(device(), Pool{.clients = 2}, {}, GatedHandler{});
+    PersistentKernel<GatedHandler, Pool> kernel(device(), {.pool = {.clients = 2}}, GatedHandler{});
     auto one = kernel.client();
     auto other = kernel.client();
     Ticket const ones = one.submit({1, 0}, patience);
@@ -118,7 +118,7 @@ TEST_P(TicketTest, ticketOfAnotherClientIsAUsageError) {
 // Catches a ticket that is known by its place: an abandoned request leaves its place to another.
 TEST_P(TicketTest, ticketThatWasGivenUpIsNotTheNextRequests) {
     Gate gate(device());
-    PersistentKernel<GatedHandler, Pool> kernel(device(), Pool{.clients = 2, .replies = 2}, {},
+    PersistentKernel<GatedHandler, Pool> kernel(device(), {.pool = {.clients = 2, .replies = 2}},
                                                 GatedHandler{gate.device_view()});
     auto client = kernel.client();
     Ticket const given_up = client.submit({1, 1}, patience);
@@ -147,7 +147,7 @@ TEST_P(TicketTest, replyThatNobodyTookIsWhyTheNextRequestIsNotSent) {
 }
 
 TEST_P(TicketTest, ticketsGoWithAClientThatIsMoved) {
-    PersistentKernel<GatedHandler, Pool> kernel(device(), Pool{.clients = 2}, {}, GatedHandler{});
+    PersistentKernel<GatedHandler, Pool> kernel(device(), {.pool = {.clients = 2}}, GatedHandler{});
     auto client = kernel.client();
     Ticket const ticket = client.submit({1, 0}, patience);
     auto moved = std::move(client);

@@ -59,9 +59,9 @@ TEST_P(TimeoutTest, callsThatWereSentAreThoseThatAreServed) {
 // A single client, so that only the limit of its outstanding replies counts.
 TEST_P(TimeoutTest, clientSaysThatItsRepliesHaveNoRoom) {
     Gate gate(device());
-    PersistentKernel<GatedHandler, Pool> kernel(device(), Pool{.clients = 1, .replies = 2},
-                                                {.blocks = 1, .capacity = 4},
-                                                GatedHandler{gate.device_view()});
+    PersistentKernel<GatedHandler, Pool> kernel(
+        device(), {.blocks = 1, .capacity = 4, .pool = {.clients = 1, .replies = 2}},
+        GatedHandler{gate.device_view()});
     auto client = kernel.client();
     EXPECT_EQ(call_until_nothing_is_sent(client), 2U);
     expect_timeout(false, "Client::call: no slot came free", [&] { return client.call({}, 1ms); });
@@ -77,7 +77,7 @@ TEST_P(TimeoutTest, clientSaysThatTheRingHasNoRoom) {
     Gate gate(device());
     Memory const entered = device().allocate_host(64);
     PersistentKernel<GatedHandler, Pool> kernel(
-        device(), Pool{}, {.blocks = 1, .capacity = 2},
+        device(), {.blocks = 1, .capacity = 2},
         GatedHandler{gate.device_view(), static_cast<std::uint64_t*>(entered.device_ptr())});
     auto client = kernel.client();
     (void)client.submit({1, 1}, patience);

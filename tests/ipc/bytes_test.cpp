@@ -42,7 +42,7 @@ concept Pops = requires(Of& ring, std::span<std::byte> room) {
 };
 static_assert(Pops<RingFrom> && !Pops<RingTo>);
 
-constexpr KernelOptions parked{.blocks = 1, .capacity = 8, .idle = IdlePolicy::park()};
+KernelOptions const parked{.blocks = 1, .capacity = 8, .idle = IdlePolicy::park()};
 
 Message message_of(std::size_t size, unsigned seed) {
     Message bytes(size);

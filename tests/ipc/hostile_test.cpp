@@ -97,14 +97,12 @@ class HostileTo : public testing::Test {
     SocketPath path_;
     Device device_ = Device::open("emulated");
     PersistentKernel<CountingHandler, Requests> kernel_{
-        device_, requests(), {.blocks = 2, .capacity = 8, .idle = IdlePolicy::park()}};
+        device_,
+        {.blocks = 2,
+         .capacity = 8,
+         .idle = IdlePolicy::park(),
+         .shared_pool = {.clients = one_each ? SharedPool{}.clients : 2}}};
     Server server_ = kernel_.serve(path_.get());
-
-    static Requests requests() {
-        Requests requests;
-        if constexpr (!one_each) requests.clients = 2;
-        return requests;
-    }
 };
 using HostileTest = HostileTo<SharedChannels>;
 using HostilePoolTest = HostileTo<SharedPool>;

@@ -24,9 +24,11 @@ class PoolsTest : public KernelTest {
     template <class Handler = CountingHandler>
     [[nodiscard]] PersistentKernel<Handler, SharedPool> kernel(unsigned blocks,
                                                                unsigned clients) const {
-        return PersistentKernel<Handler, SharedPool>(
-            device(), SharedPool{.clients = clients},
-            {.blocks = blocks, .capacity = 16, .idle = IdlePolicy::park()});
+        return PersistentKernel<Handler, SharedPool>(device(),
+                                                     {.blocks = blocks,
+                                                      .capacity = 16,
+                                                      .idle = IdlePolicy::park(),
+                                                      .shared_pool = {.clients = clients}});
     }
     [[nodiscard]] std::string path() const { return path_.get(); }
 
@@ -217,7 +219,7 @@ TEST(SharedPoolTest, hasOneTo64Places) {
     auto const device = Device::open("emulated");
     using Kernel = PersistentKernel<CountingHandler, SharedPool>;
     for (unsigned const clients : {0U, 65U}) {
-        CARILLON_EXPECT_ERROR(Kernel(device, SharedPool{.clients = clients}), UsageError,
+        CARILLON_EXPECT_ERROR(Kernel(device, {.shared_pool = {.clients = clients}}), UsageError,
                               "SharedPool::clients is " + std::to_string(clients) + ": 1 to 64");
     }
 }

@@ -46,7 +46,7 @@ TEST_P(ThreadedBlocksTest, handlersThreadsServeAChannel) {
 }
 
 TEST_P(ThreadedBlocksTest, handlersThreadsServeAPool) {
-    PersistentKernel pool(device_, Pool{.clients = 2}, {.blocks = 2}, WhoRuns{});
+    PersistentKernel<WhoRuns, Pool> pool(device_, {.blocks = 2, .pool = {.clients = 2}});
     auto client = pool.client();
     for (unsigned i = 0; i != 20; ++i) EXPECT_EQ(client.call(i, 10s), i + 64);
 }
@@ -56,13 +56,14 @@ struct Doubles {
 };
 
 TEST_P(ThreadedBlocksTest, lanesShareAPoolOut) {
-    PersistentKernel pool(device_, Pool{.clients = 1, .stripe = 32}, {.blocks = 1}, Doubles{});
+    PersistentKernel<Doubles, Pool> pool(device_,
+                                         {.blocks = 1, .pool = {.clients = 1, .stripe = 32}});
     auto client = pool.client();
     for (unsigned i = 0; i != 10; ++i) EXPECT_EQ(client.call(i, 10s), 2 * i);
 }
 
 TEST_P(ThreadedBlocksTest, lanesWatchChannels) {
-    PersistentKernel kernel(device_, WatchedChannels{.per_block = 8}, {}, Doubles{});
+    PersistentKernel<Doubles, WatchedChannels> kernel(device_, {.watched = {.per_block = 8}});
     for (unsigned i = 0; i != 40; ++i) EXPECT_EQ(kernel.channel(i % 8).call(i, 10s), 2 * i);
 }
 

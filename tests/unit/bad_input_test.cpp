@@ -142,10 +142,36 @@ TEST_F(EmulatedTest, noChannelsAndNoBlocksAreUsageErrors) {
     CARILLON_EXPECT_ERROR(PersistentKernel<Triple>(device_, {.blocks = 0}), UsageError,
                           "at least one");
     auto const memory = std::make_shared<ChannelMemory>(device_, 2, 4);
-    CARILLON_EXPECT_ERROR(PersistentKernel<Triple>(device_, memory, {.blocks = 0}), UsageError,
-                          "at least one block");
-    CARILLON_EXPECT_ERROR(PersistentKernel<Triple>(device_, memory, {.blocks = 3}), UsageError,
-                          "more blocks than");
+    CARILLON_EXPECT_ERROR(PersistentKernel<Triple>(device_, {.blocks = 0, .memory = memory}),
+                          UsageError, "at least one block");
+    CARILLON_EXPECT_ERROR(PersistentKernel<Triple>(device_, {.blocks = 3, .memory = memory}),
+                          UsageError, "more blocks than");
+}
+
+template <class Requests>
+void expect_another_kernels(Device const& device, KernelOptions const& options, char const* name) {
+    using Kernel = PersistentKernel<Triple, Requests>;
+    CARILLON_EXPECT_ERROR(Kernel(device, options), UsageError,
+                          std::string("PersistentKernel: KernelOptions::") + name + " is for ");
+}
+
+TEST_F(EmulatedTest, optionsForAnotherKernelAreUsageErrorsThatNameThem) {
+    KernelOptions const channels{.channels = {.express = true}};
+    KernelOptions const watched{.watched = {.per_block = 3}};
+    KernelOptions const pool{.pool = {.replies = 2}};
+    KernelOptions const shared_pool{.shared_pool = {.clients = 2}};
+    KernelOptions const memory{.memory = std::make_shared<ChannelMemory>(device_, 2, 256)};
+    expect_another_kernels<WatchedChannels>(device_, channels, "channels");
+    expect_another_kernels<SharedChannels>(device_, channels, "channels");
+    expect_another_kernels<Channels>(device_, watched, "watched");
+    expect_another_kernels<Channels>(device_, pool, "pool");
+    expect_another_kernels<SharedPool>(device_, pool, "pool");
+    expect_another_kernels<Pool>(device_, shared_pool, "shared_pool");
+    expect_another_kernels<Pool>(device_, memory, "memory");
+    expect_another_kernels<SharedPool>(device_, memory, "memory");
+    auto const answer = [](void*, void const*, void*) {};
+    CARILLON_EXPECT_ERROR(BytesKernel(device_, {4}, {4}, answer, nullptr, pool), UsageError,
+                          "BytesKernel: KernelOptions::pool is for ");
 }
 
 TEST_F(EmulatedTest, storesThatThisCpuLacksAreUnsupported) {

@@ -72,12 +72,10 @@ TEST_F(ChannelMemoryShapeTest, slotsOfEverySizeThatAMessageHasAreMade) {
     }
 }
 
-template <class Handler, class Requests>
+template <class Handler>
 void expect_too_small(Device const& device, ChannelShape const& shape, char const* expected) {
     auto const memory = std::make_shared<ChannelMemory>(device, 2, shape);
-    auto const make = [&] {
-        PersistentKernel<Handler, Requests> const kernel(device, memory, Requests{}, {});
-    };
+    auto const make = [&] { PersistentKernel<Handler> const kernel(device, {.memory = memory}); };
     CARILLON_EXPECT_ERROR(make(), UsageError, "PersistentKernel");
     CARILLON_EXPECT_ERROR(make(), UsageError, expected);
 }
@@ -85,11 +83,11 @@ void expect_too_small(Device const& device, ChannelShape const& shape, char cons
 TEST_F(ChannelMemoryShapeTest, kernelSaysWhichLinesItsMessagesNeed) {
     using Asks = ShapedHandler<56, 48>;
     using Tells = ShapedHandler<8, 1024>;
-    expect_too_small<Asks, Channels>(device_, {4},
-                                     "slots of 1 lines for requests and 1 for replies, the "
-                                     "messages need 2 and 1: ChannelShape::of");
-    expect_too_small<Asks, Channels>(device_, {4, 1, 32}, "need 2 and 1");
-    expect_too_small<Tells, Channels>(device_, {4, 32, 16}, "need 1 and 32");
+    expect_too_small<Asks>(device_, {4},
+                           "slots of 1 lines for requests and 1 for replies, the "
+                           "messages need 2 and 1: ChannelShape::of");
+    expect_too_small<Asks>(device_, {4, 1, 32}, "need 2 and 1");
+    expect_too_small<Tells>(device_, {4, 32, 16}, "need 1 and 32");
     expect_usable(device_);
 }
 
@@ -97,7 +95,7 @@ TEST_F(ChannelMemoryShapeTest, watchedChannelsDoToo) {
     auto const memory = std::make_shared<ChannelMemory>(device_, 2, 4);
     auto const make = [&] {
         PersistentKernel<ShapedHandler<56, 48>, WatchedChannels> const kernel(
-            device_, memory, WatchedChannels{.per_block = 2});
+            device_, {.memory = memory, .watched = {.per_block = 2}});
     };
     CARILLON_EXPECT_ERROR(make(), UsageError, "the messages need 2 and 1");
 }
@@ -114,7 +112,7 @@ TEST_F(ChannelMemoryShapeTest, channelToAKernelOfTheUsersOwnDoesToo) {
 
 TEST_F(ChannelMemoryShapeTest, memoryWithLargerSlotsServes) {
     auto const memory = std::make_shared<ChannelMemory>(device_, 1, ChannelShape{4, 8, 16});
-    PersistentKernel<ShapedHandler<56, 48>> kernel(device_, memory, {});
+    PersistentKernel<ShapedHandler<56, 48>> kernel(device_, {.memory = memory});
     for (std::uint64_t n = 0; n < 40; ++n) {
         auto const reply = kernel.channel().call(SizedWords<56>::make(n), patience);
         EXPECT_EQ(reply.number(), ~n);

@@ -72,9 +72,11 @@ class DeadClientTest : public testing::Test {
     }
 
     Device device_ = Device::open("emulated");
-    detail::PoolState pool_{device_,           Pool{.clients = 1, .replies = replies},
-                            {.capacity = 8},   1,
-                            shape_of<Asked>(), shape_of<std::uint32_t>()};
+    detail::PoolState pool_{device_,
+                            {.capacity = 8, .pool = {.clients = 1, .replies = replies}},
+                            1,
+                            shape_of<Asked>(),
+                            shape_of<std::uint32_t>()};
     MpmcConsumer<Asked, DeviceNear, DeviceFar, OneThread> kernel_{
         pool_.ring()->memory.device_view()};
     std::unique_ptr<HostMpmcProducer<Asked>> dead_;

@@ -31,7 +31,8 @@ double call_often(Channel<std::uint64_t, std::uint64_t>& channel) {
 CallFacts try_call(Device const& device) try {
     KernelOptions options;
     options.lifetime = 10s;  // even if this process dies
-    PersistentKernel<Doubled> kernel(device, Channels{.placement = Placement::off}, options);
+    options.channels.placement = Placement::off;
+    PersistentKernel<Doubled> kernel(device, options);
     CallFacts facts;
     facts.p50_ns = call_often(kernel.channel());
     kernel.stop();

@@ -91,8 +91,8 @@ class BlockEndsTest : public KernelTest {
             PersistentKernel<Handler, WatchedChannels> const kernel(device(), {}, handler);
         });
         expect([&] {
-            PersistentKernel<Handler, Pool> const kernel(device(), Pool{.stripe = 32},
-                                                         {.blocks = 1}, handler);
+            PersistentKernel<Handler, Pool> const kernel(
+                device(), {.blocks = 1, .pool = {.stripe = 32}}, handler);
         });
         expect([&] { (void)launch(device(), 2, BodyWithEnd<End>{end}); });
         PersistentKernel<Handler> one(device(), {}, handler);
@@ -254,7 +254,7 @@ void expect_started(Device const& device) {
     auto const make = [&](unsigned block) {
         return TellingHandler{(block == 0 ? first : second).device_handle()};
     };
-    PersistentKernel kernel(device, Requests{}, {.blocks = 2}, make);
+    PersistentKernel<TellingHandler, Requests> kernel(device, {.blocks = 2}, make);
     EXPECT_EQ(kernel.blocks(), 2U);
 }
 
@@ -308,7 +308,8 @@ TEST_P(BlockEndsTest, functionIsNotCalledForALaunchThatIsRefused) {
 TEST_P(BlockEndsTest, functionIsNotCalledForMoreBlocksThanCanBeResident) {
     auto const make = [](unsigned) -> HandlerWithEnd<int> { throw std::logic_error("called"); };
     KernelOptions const options{.blocks = 10'000, .capacity = 1U << 14U};
-    CARILLON_EXPECT_ERROR(PersistentKernel(device(), Pool(), options, make), ResidencyError,
+    using Kernel = PersistentKernel<HandlerWithEnd<int>, Pool>;
+    CARILLON_EXPECT_ERROR(Kernel(device(), options, make), ResidencyError,
                           "PersistentKernel: 10000 blocks asked for");
 }
 

@@ -146,7 +146,7 @@ TEST_P(BlockStateTest, handlerOfLongMessagesHasIt) {
 }
 
 TEST_P(BlockStateTest, blocksOfAPoolHaveIt) {
-    PersistentKernel<Adder<64>, Pool> kernel(device(), Pool{}, {.blocks = 1});
+    PersistentKernel<Adder<64>, Pool> kernel(device(), {.blocks = 1});
     auto client = kernel.client();
     (void)client.call({1}, patience);
     EXPECT_EQ(client.call({1}, patience).total, 100 + 2 * size(64));
@@ -155,7 +155,7 @@ TEST_P(BlockStateTest, blocksOfAPoolHaveIt) {
 // The lanes would write it at the same time.
 TEST_P(BlockStateTest, lanesThatServeApartHaveNone) {
     using Kernel = PersistentKernel<Adder<1>, Pool>;
-    CARILLON_EXPECT_ERROR(Kernel(device(), Pool{.stripe = 32}, {.blocks = 1}), UsageError,
+    CARILLON_EXPECT_ERROR(Kernel(device(), {.blocks = 1, .pool = {.stripe = 32}}), UsageError,
                           "the lanes of a warp serve apart");
 }
 

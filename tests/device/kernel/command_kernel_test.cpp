@@ -155,8 +155,8 @@ void express_overtakes(Device const& device) {
     Handler handler;
     handler.gate = gate.device_view();
     handler.entered = static_cast<std::uint64_t*>(word.device_ptr());
-    PersistentKernel<Handler> kernel(device, Channels{.express = true},
-                                     {.blocks = 2, .capacity = 8}, handler);
+    PersistentKernel<Handler> kernel(
+        device, {.blocks = 2, .capacity = 8, .channels = {.express = true}}, handler);
     auto& normal = kernel.channel(1);
     auto& express = kernel.express(1);
     Ticket const held = normal.submit({0, 1}, patience);
@@ -197,7 +197,8 @@ TEST_P(CommandKernelTest, shapesThatAreNotAreUsageErrors) {
     // Room for the channels of two blocks, but not for their express channels.
     auto const memory = std::make_shared<ChannelMemory>(device(), 3, 4);
     CARILLON_EXPECT_ERROR(
-        PersistentKernel<GatedHandler>(device(), memory, Channels{.express = true}, {.blocks = 2}),
+        PersistentKernel<GatedHandler>(
+            device(), {.blocks = 2, .memory = memory, .channels = {.express = true}}),
         UsageError, "more blocks than the memory has channels");
 }
 

@@ -110,13 +110,13 @@ TEST_P(CommandSizesTest, ticketsOfCommandsOfTwoLinesAreTakenInAnyOrder) {
 // One kernel after the other: a launch that needs more local memory than any before waits on a GPU
 // for the kernels that run (docs/hazards.md).
 TEST_P(CommandSizesTest, watchedChannelsCarryThemToo) {
-    PersistentKernel<AllSizes, WatchedChannels> watched(device(), WatchedChannels{.per_block = 2},
-                                                        {.capacity = 4});
+    PersistentKernel<AllSizes, WatchedChannels> watched(
+        device(), {.capacity = 4, .watched = {.per_block = 2}});
     expect_all_sizes(watched.channel(1), 10);
 }
 
 TEST_P(CommandSizesTest, expressChannelsCarryThemToo) {
-    PersistentKernel<AllSizes> express(device(), Channels{.express = true}, {.capacity = 4});
+    PersistentKernel<AllSizes> express(device(), {.capacity = 4, .channels = {.express = true}});
     expect_all_sizes(express.express(), 10);
 }
 
@@ -127,8 +127,8 @@ TEST_P(CommandSizesTest, severalThreadsCarryThemToo) {
 
 TEST_P(CommandSizesTest, poolsCarryThemToo) {
     for (std::uint32_t const stripe : {1U, 32U}) {
-        PersistentKernel<AllSizes, Pool> pool(device(), Pool{.clients = 1, .stripe = stripe},
-                                              {.capacity = 4 * stripe});
+        PersistentKernel<AllSizes, Pool> pool(
+            device(), {.capacity = 4 * stripe, .pool = {.clients = 1, .stripe = stripe}});
         auto client = pool.client();
         expect_all_sizes(client, 10);
     }

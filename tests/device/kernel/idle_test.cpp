@@ -98,8 +98,7 @@ TEST_P(IdleTest, threadsOfABlockCallItTogether) {
 }
 
 TEST_P(IdleTest, blockWithAnExpressChannelCallsIt) {
-    PersistentKernel kernel(device(), Channels{.express = true}, KernelOptions{},
-                            handler<OneThreadIdles>());
+    PersistentKernel kernel(device(), {.channels = {.express = true}}, handler<OneThreadIdles>());
     expect_idles_around(kernel.express(), IdleAsk{});
     expect_idles_around(kernel.channel(), IdleAsk{});
 }
@@ -115,52 +114,57 @@ TEST_P(IdleTest, handlerOfCommandsCallsIt) {
 }
 
 TEST_P(IdleTest, everyLaneThatWatchesCallsItsOwn) {
-    PersistentKernel kernel(device(), WatchedChannels{}, KernelOptions{}, handler<IdleLane>());
+    PersistentKernel<IdleLane, WatchedChannels> kernel(device(), {}, handler<IdleLane>());
     expect_idles_around(kernel.channel(3), IdleAsk{});
     expect_idles(on_gpu() ? 32 : 1);
 }
 
 TEST_P(IdleTest, blocksOfAPoolCallIt) {
-    PersistentKernel kernel(device(), Pool{}, {.blocks = 2}, handler<OneThreadIdles>());
+    PersistentKernel<OneThreadIdles, Pool> kernel(device(), {.blocks = 2},
+                                                  handler<OneThreadIdles>());
     expect_idles_around(kernel.client(), IdleAsk{});
 }
 
 TEST_P(IdleTest, oneBlockOfAPoolCallsIt) {
-    PersistentKernel kernel(device(), Pool{}, {.blocks = 1}, handler<OneThreadIdles>());
+    PersistentKernel<OneThreadIdles, Pool> kernel(device(), {.blocks = 1},
+                                                  handler<OneThreadIdles>());
     expect_idles_around(kernel.client(), IdleAsk{});
 }
 
 TEST_P(IdleTest, threadsOfABlockOfAPoolCallItTogether) {
-    PersistentKernel kernel(device(), Pool{}, {.blocks = 1}, handler<ManyThreadsIdle>());
+    PersistentKernel<ManyThreadsIdle, Pool> kernel(device(), {.blocks = 1},
+                                                   handler<ManyThreadsIdle>());
     expect_idles_around(kernel.client(), IdleAsk{});
 }
 
 TEST_P(IdleTest, everyLaneOfAStripeCallsItsOwn) {
-    PersistentKernel kernel(device(), Pool{.stripe = 32}, {.blocks = 1}, handler<IdleLane>());
+    PersistentKernel<IdleLane, Pool> kernel(device(), {.blocks = 1, .pool = {.stripe = 32}},
+                                            handler<IdleLane>());
     expect_idles_around(kernel.client(), IdleAsk{});
     expect_idles(on_gpu() ? 32 : 1);
 }
 
 TEST_P(IdleTest, blockThatNoClientOfAnotherProcessHasCallsIt) {
-    PersistentKernel const one(device(), SharedChannels{}, KernelOptions{},
-                               handler<OneThreadIdles>());
+    PersistentKernel<OneThreadIdles, SharedChannels> const one(device(), {},
+                                                               handler<OneThreadIdles>());
     expect_idles();
 }
 
 TEST_P(IdleTest, threadsThatNoClientOfAnotherProcessHasCallItTogether) {
-    PersistentKernel const many(device(), SharedChannels{}, KernelOptions{},
-                                handler<ManyThreadsIdle>());
+    PersistentKernel<ManyThreadsIdle, SharedChannels> const many(device(), {},
+                                                                 handler<ManyThreadsIdle>());
     expect_idles();
 }
 
 TEST_P(IdleTest, warpForLongMessagesThatNoClientHasCallsIt) {
-    PersistentKernel const kernel(device(), SharedChannels{}, KernelOptions{},
-                                  handler<IdleLongCounter>());
+    PersistentKernel<IdleLongCounter, SharedChannels> const kernel(device(), {},
+                                                                   handler<IdleLongCounter>());
     expect_idles();
 }
 
 TEST_P(IdleTest, blocksThatServeAllClientsOfOthersCallIt) {
-    PersistentKernel const kernel(device(), SharedPool{}, {.blocks = 2}, handler<OneThreadIdles>());
+    PersistentKernel<OneThreadIdles, SharedPool> const kernel(device(), {.blocks = 2},
+                                                              handler<OneThreadIdles>());
     expect_idles();
 }
 

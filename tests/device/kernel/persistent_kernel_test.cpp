@@ -123,7 +123,7 @@ TEST_P(PersistentKernelTest, channelSaysHowManySlotsItHas) {
 // Catches a channel that counts in 32 bits, and a kernel that ignores the memory's first number.
 TEST_P(PersistentKernelTest, kernelRunsOnTheCallersMemoryThroughTheWrapOfTheTags) {
     auto const memory = std::make_shared<ChannelMemory>(device(), 2, 4, just_below_the_tags_wrap);
-    PersistentKernel<ByValue> kernel(device(), memory, {.blocks = 2});
+    PersistentKernel<ByValue> kernel(device(), {.blocks = 2, .memory = memory});
     Ticket const first = kernel.channel(1).submit(0, patience);
     EXPECT_EQ(first.number(), just_below_the_tags_wrap);
     EXPECT_EQ(kernel.channel(1).wait(first, patience), 2);
@@ -136,7 +136,7 @@ TEST_P(PersistentKernelTest, kernelRunsOnTheCallersMemoryThroughTheWrapOfTheTags
 TEST_P(PersistentKernelTest, sameMemoryServesOneKernelAfterAnother) {
     auto const memory = std::make_shared<ChannelMemory>(device(), 1, 4);
     for (int round = 0; round < 3; ++round) {
-        PersistentKernel<ByValue> kernel(device(), memory, {});
+        PersistentKernel<ByValue> kernel(device(), {.memory = memory});
         for (int i = 0; i < 6; ++i) ASSERT_EQ(kernel.channel().call(i, patience), i + 2);
         (void)kernel.channel().submit(99, patience);  // is not there for the next one
     }
@@ -163,7 +163,7 @@ TEST_P(PersistentKernelTest, movedKernelGoesOnAnswering) {
 }
 
 TEST_P(PersistentKernelTest, kernelThatIsMovedToItselfStaysAsItIs) {
-    PersistentKernel<ByValue> kernel(device(), Channels{.express = true});
+    PersistentKernel<ByValue> kernel(device(), {.channels = {.express = true}});
     std::string const placement = kernel.placement().why_not;
     auto& itself = kernel;
     kernel = std::move(itself);

@@ -270,41 +270,40 @@ TEST_P(PlacedKernelTest, damagedProfileIsLeftAloneAndNamed) {
 
 TEST_P(PlacedKernelTest, placementThatIsOffLooksForNothing) {
     save(quick_profile());
-    PersistentKernel<Triple> kernel(device(), Channels{.placement = Placement::off},
-                                    {.capacity = 64});
+    PersistentKernel<Triple> kernel(device(),
+                                    {.capacity = 64, .channels = {.placement = Placement::off}});
     EXPECT_TRUE(kernel.placement().blocks.empty());
     expect_answers(kernel);
 }
 
 TEST_P(PlacedKernelTest, tunedKernelNeedsNoProfile) {
-    PersistentKernel<Triple> kernel(device(), Channels{.placement = Placement::tuned},
-                                    {.capacity = 64});
+    PersistentKernel<Triple> kernel(device(),
+                                    {.capacity = 64, .channels = {.placement = Placement::tuned}});
     EXPECT_EQ(kernel.placement().blocks.size(), 1U);
     expect_answers(kernel);
 }
 
 TEST_P(PlacedKernelTest, profileOfTheCallersIsTakenForTheOneThatIsKept) {
     auto profile = std::make_shared<PlacementProfile>(quick_profile());
-    PersistentKernel<Triple> kernel(device(), Channels{.profile = profile}, {.capacity = 64});
+    PersistentKernel<Triple> kernel(device(), {.capacity = 64, .channels = {.profile = profile}});
     EXPECT_EQ(kernel.placement().blocks.size(), 1U);
     expect_answers(kernel);
     auto other = std::make_shared<PlacementProfile>(*profile);
     other->uuid = "GPU-of-somebody-else";
     CARILLON_EXPECT_ERROR(
-        PersistentKernel<Triple>(device(), Channels{.profile = other}, {.capacity = 64}),
+        PersistentKernel<Triple>(device(), {.capacity = 64, .channels = {.profile = other}}),
         UsageError, "another device");
 }
 
 TEST_P(PlacedKernelTest, blockWithAnExpressChannelIsNotPlacedAndTheErrorNamesTheOption) {
     save(quick_profile());
-    Channels requests{.express = true};
-    PersistentKernel<Triple> kernel(device(), requests, {.capacity = 64});
+    KernelOptions options{.capacity = 64, .channels = {.express = true}};
+    PersistentKernel<Triple> kernel(device(), options);
     EXPECT_TRUE(kernel.placement().blocks.empty());
     EXPECT_NE(kernel.placement().why_not.find("Channels::express"), std::string::npos);
     expect_answers(kernel);
-    requests.placement = Placement::tuned;
-    CARILLON_EXPECT_ERROR(PersistentKernel<Triple>(device(), requests, {.capacity = 64}),
-                          UsageError,
+    options.channels.placement = Placement::tuned;
+    CARILLON_EXPECT_ERROR(PersistentKernel<Triple>(device(), options), UsageError,
                           "a block with an express channel (Channels::express) is not placed");
 }
 
@@ -312,7 +311,7 @@ TEST_P(PlacedKernelTest, memoryOfTheCallersStaysAsItIs) {
     save(quick_profile());
     auto const memory = std::make_shared<ChannelMemory>(device(), 3, 64);
     memory->arrange(std::vector<ChannelLocation>{{2, 1}});
-    PersistentKernel<Triple> kernel(device(), memory, {});
+    PersistentKernel<Triple> kernel(device(), {.memory = memory});
     EXPECT_TRUE(kernel.placement().blocks.empty());
     expect_answers(kernel);
 }

@@ -90,25 +90,25 @@ void everyone_gets_their_own(Kernel const& kernel, unsigned clients, std::uint64
 }
 
 TEST_P(PooledKernelTest, everyClientGetsItsOwnReplies) {
-    PersistentKernel<PoolHandler, Pool> kernel(device(), Pool{}, {.blocks = 3, .capacity = 16});
+    PersistentKernel<PoolHandler, Pool> kernel(device(), {.blocks = 3, .capacity = 16});
     everyone_gets_their_own(kernel, 3, 2000);
     kernel.drain(patience);
     EXPECT_EQ(kernel.state(), KernelState::stopped);
 }
 
 TEST_P(PooledKernelTest, lanesThatTakeStripesAnswerAll) {
-    PersistentKernel<PoolHandler, Pool> kernel(device(), Pool{.replies = 16, .stripe = 32},
-                                               {.blocks = 2, .capacity = 256});
+    PersistentKernel<PoolHandler, Pool> kernel(
+        device(), {.blocks = 2, .capacity = 256, .pool = {.replies = 16, .stripe = 32}});
     everyone_gets_their_own(kernel, 2, 2000);
 }
 
 TEST_P(PooledKernelTest, blocksOfSeveralThreadsAnswerAll) {
-    PersistentKernel<PoolBlockHandler, Pool> kernel(device(), Pool{}, {.blocks = 2, .capacity = 8});
+    PersistentKernel<PoolBlockHandler, Pool> kernel(device(), {.blocks = 2, .capacity = 8});
     everyone_gets_their_own(kernel, 2, 500);
 }
 
 TEST_P(PooledKernelTest, everyCommandGetsItsOwnReply) {
-    PersistentKernel const kernel(device(), Pool{.clients = 2}, {.blocks = 2}, PoolDesk{});
+    PersistentKernel<PoolDesk, Pool> const kernel(device(), {.blocks = 2, .pool = {.clients = 2}});
     auto client = kernel.client();
     for (std::uint32_t i = 0; i < 20; ++i) {
         auto const told = client.submit(Tell{{0, 0, 0, 0, 0, 0, 0, 0, i}}, patience);
@@ -125,7 +125,7 @@ TEST_P(PooledKernelTest, everyCommandGetsItsOwnReply) {
 // Catches a request that is given to a busy block.
 TEST_P(PooledKernelTest, requestsWithoutADefaultConstructorAreAnswered) {
     for (std::uint32_t const stripe : {1U, 4U}) {
-        PersistentKernel<PoolMaker, Pool> const kernel(device(), Pool{.stripe = stripe});
+        PersistentKernel<PoolMaker, Pool> const kernel(device(), {.pool = {.stripe = stripe}});
         auto client = kernel.client();
         EXPECT_EQ(client.call(PoolMade(7), patience).value, ~7U);
     }
@@ -133,7 +133,7 @@ TEST_P(PooledKernelTest, requestsWithoutADefaultConstructorAreAnswered) {
 
 TEST_P(PooledKernelTest, blockThatTakesLongHoldsNobodyUp) {
     Gate gate(device());
-    PersistentKernel<GatedHandler, Pool> kernel(device(), Pool{}, {.blocks = 2, .capacity = 8},
+    PersistentKernel<GatedHandler, Pool> kernel(device(), {.blocks = 2, .capacity = 8},
                                                 GatedHandler{gate.device_view()});
     auto client = kernel.client();
     Ticket const slow = client.submit({1, 1}, patience);
@@ -150,9 +150,9 @@ TEST_P(PooledKernelTest, blockThatTakesLongHoldsNobodyUp) {
 // Catches a late reply that is taken for another's, and one that takes its room away for good.
 TEST_P(PooledKernelTest, lateRepliesAreDropped) {
     Gate gate(device());
-    PersistentKernel<GatedHandler, Pool> kernel(device(), Pool{.clients = 1, .replies = 4},
-                                                {.blocks = 1, .capacity = 8},
-                                                GatedHandler{gate.device_view()});
+    PersistentKernel<GatedHandler, Pool> kernel(
+        device(), {.blocks = 1, .capacity = 8, .pool = {.clients = 1, .replies = 4}},
+        GatedHandler{gate.device_view()});
     auto client = kernel.client();
     for (std::uint64_t round = 1; round <= 20; ++round) {
         Ticket const held = client.submit({round, round}, patience);
@@ -174,8 +174,7 @@ TEST_P(PooledKernelTest, lateRepliesAreDropped) {
 TEST_P(PooledKernelTest, drainAnswersWhatWasSentAndStopRefusesTheRest) {
     Gate gate(device());
     auto kernel = std::make_unique<PersistentKernel<GatedHandler, Pool>>(
-        device(), Pool{}, KernelOptions{.blocks = 2, .capacity = 32},
-        GatedHandler{gate.device_view()});
+        device(), KernelOptions{.blocks = 2, .capacity = 32}, GatedHandler{gate.device_view()});
     auto client = kernel->client();
     std::vector<Ticket> tickets;
     for (std::uint64_t i = 0; i < 10; ++i) tickets.push_back(client.submit({i, 1}, patience));
@@ -192,7 +191,7 @@ TEST_P(PooledKernelTest, drainAnswersWhatWasSentAndStopRefusesTheRest) {
 
 // Catches a ring that a dead thread holds up.
 TEST_P(PooledKernelTest, clientWhoseThreadDiedIsForgotten) {
-    PersistentKernel<PoolHandler, Pool> kernel(device(), Pool{.clients = 2}, {.capacity = 4});
+    PersistentKernel<PoolHandler, Pool> kernel(device(), {.capacity = 4, .pool = {.clients = 2}});
     std::optional<PersistentKernel<PoolHandler, Pool>::Client> left;
     std::thread([&] {
         left.emplace(kernel.client());
@@ -213,9 +212,11 @@ TEST_P(PooledKernelTest, poolThatSaysNothingOfItsBlocksHasAsManyAsSuitTheDevice)
             ? std::clamp(detail::cpu::available_processors(), 2U, 3U) - 1
             : std::min(32U, static_cast<unsigned>(device().info().sm_count.value_or(1)));
     EXPECT_EQ(Kernel(device()).blocks(), suit);
-    EXPECT_EQ(Kernel(device(), Pool{.stripe = 32}, {.capacity = 64}).blocks(), std::min(suit, 2U));
-    EXPECT_EQ(Kernel(device(), Pool{.stripe = 16}, {.capacity = 64}).blocks(), std::min(suit, 4U));
-    EXPECT_EQ(Kernel(device(), Pool{}, {.blocks = 1}).blocks(), 1U);
+    EXPECT_EQ(Kernel(device(), {.capacity = 64, .pool = {.stripe = 32}}).blocks(),
+              std::min(suit, 2U));
+    EXPECT_EQ(Kernel(device(), {.capacity = 64, .pool = {.stripe = 16}}).blocks(),
+              std::min(suit, 4U));
+    EXPECT_EQ(Kernel(device(), {.blocks = 1}).blocks(), 1U);
     EXPECT_EQ(PersistentKernel<PoolHandler>(device()).blocks(), 1U);
     Kernel kernel(device());
     everyone_gets_their_own(kernel, 2, 200);
@@ -225,12 +226,13 @@ TEST_P(PooledKernelTest, poolThatSaysNothingOfItsBlocksHasAsManyAsSuitTheDevice)
 
 TEST_P(PooledKernelTest, whatCannotBeIsAUsageError) {
     using Kernel = PersistentKernel<PoolHandler, Pool>;
-    CARILLON_EXPECT_ERROR(Kernel(device(), Pool{.clients = 0}), UsageError, "no client");
-    CARILLON_EXPECT_ERROR(Kernel(device(), Pool{.stripe = 32}, {.blocks = 4, .capacity = 64}),
+    CARILLON_EXPECT_ERROR(Kernel(device(), {.pool = {.clients = 0}}), UsageError, "no client");
+    CARILLON_EXPECT_ERROR(Kernel(device(), {.blocks = 4, .capacity = 64, .pool = {.stripe = 32}}),
                           UsageError, "4 blocks that take 32 requests at a time");
-    CARILLON_EXPECT_ERROR(PersistentKernel(device(), Pool{.stripe = 32}, {}, PoolBlockHandler{}),
-                          UsageError, "take one request at a time");
-    Kernel const kernel(device(), Pool{.clients = 1});
+    using OfThreads = PersistentKernel<PoolBlockHandler, Pool>;
+    CARILLON_EXPECT_ERROR(OfThreads(device(), {.pool = {.stripe = 32}}), UsageError,
+                          "take one request at a time");
+    Kernel const kernel(device(), {.pool = {.clients = 1}});
     auto const client = kernel.client();
     CARILLON_EXPECT_ERROR((void)kernel.client(), UsageError,
                           "PersistentKernel::client: all 1 clients");

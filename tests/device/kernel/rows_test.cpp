@@ -233,7 +233,7 @@ TEST_P(RowTest, rowOfNoneIsSentAndTakenAtOnce) {
 
 TEST_P(RowTest, rowsGoThroughTheWrapOfTheTags) {
     auto const memory = std::make_shared<ChannelMemory>(device(), 1, 8, just_below_the_tags_wrap);
-    PersistentKernel<GatedHandler> kernel(device(), memory, {}, GatedHandler{});
+    PersistentKernel<GatedHandler> kernel(device(), {.memory = memory}, GatedHandler{});
     Replies replies{};
     for (std::uint64_t round = 0; round < 4; ++round) {
         Tickets tickets;

@@ -54,7 +54,7 @@ void expect_in_order(Device const& device, ChannelShape const& shape) {
     using Message = SizedWords<size>;
     constexpr std::uint64_t count = repeated(500);
     auto const memory = std::make_shared<ChannelMemory>(device, 1, shape, just_below_the_tags_wrap);
-    PersistentKernel<Chained<size>> kernel(device, memory, {});
+    PersistentKernel<Chained<size>> kernel(device, {.memory = memory});
     auto& channel = kernel.channel();
     std::vector<Message> requests;
     for (std::uint64_t i = 1; i <= count; ++i) requests.push_back(Message::make(i));

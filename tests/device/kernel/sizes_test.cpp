@@ -78,8 +78,8 @@ class SizesTest : public KernelTest {
             device(), blocks,
             ChannelShape::of<SizedWords<asked>, SizedWords<answered>>(blocks == 1 ? 8 : 4),
             just_below_the_tags_wrap);
-        PersistentKernel<SizedHandler<asked, answered>> kernel(device(), memory,
-                                                               {.blocks = blocks});
+        PersistentKernel<SizedHandler<asked, answered>> kernel(
+            device(), {.blocks = blocks, .memory = memory});
         for (unsigned i = 0; i < blocks; ++i) {
             expect_answers<asked, answered>(kernel.channel(i), 1000 * i,
                                             blocks == 1 ? repeated(300) : 40);
@@ -151,7 +151,7 @@ void expect_watched(Device const& device, unsigned blocks) {
     auto const memory =
         std::make_shared<ChannelMemory>(device, 3 * blocks, shape, just_below_the_tags_wrap);
     PersistentKernel<SizedHandler<size>, WatchedChannels> kernel(
-        device, memory, WatchedChannels{.per_block = 3}, {.blocks = blocks});
+        device, {.blocks = blocks, .memory = memory, .watched = {.per_block = 3}});
     std::vector<Ticket> tickets;
     for (std::uint64_t round = 0; round < 30; ++round) {
         tickets.clear();
@@ -176,8 +176,8 @@ TEST_P(SizesTest, watchedChannelsOfAnySize) {
 
 TEST_P(SizesTest, expressChannelsOfAnySize) {
     auto const expect = [&]<std::size_t size>() {
-        PersistentKernel<SizedHandler<size>> kernel(device(), Channels{.express = true},
-                                                    {.blocks = 2, .capacity = 4});
+        PersistentKernel<SizedHandler<size>> kernel(
+            device(), {.blocks = 2, .capacity = 4, .channels = {.express = true}});
         for (unsigned block = 0; block < 2; ++block) {
             expect_answers<size>(kernel.express(block), 0, 40);
             expect_answers<size>(kernel.channel(block), 500, 40);
@@ -203,9 +203,10 @@ TEST_P(SizesTest, severalThreadsServeMessagesOfAnySize) {
 
 template <class Handler, std::size_t size>
 void expect_pool(Device const& device, unsigned blocks, std::uint32_t stripe) {
-    PersistentKernel<Handler, Pool> kernel(device,
-                                           Pool{.clients = 3, .replies = 4, .stripe = stripe},
-                                           {.blocks = blocks, .capacity = 8 * stripe});
+    PersistentKernel<Handler, Pool> kernel(
+        device, {.blocks = blocks,
+                 .capacity = 8 * stripe,
+                 .pool = {.clients = 3, .replies = 4, .stripe = stripe}});
     std::atomic<int> wrong{0};
     std::vector<std::jthread> threads;
     for (std::uint64_t c = 0; c < 2; ++c) {

@@ -89,7 +89,7 @@ TEST_P(WarmTest, kernelThatHasEndedIsNoError) {
 
 TEST_P(WarmTest, clientOfAPoolWarmsUpToo) {
     std::optional<PersistentKernel<GatedHandler, Pool>> kernel(
-        std::in_place, device(), Pool{.clients = 1, .replies = 2}, KernelOptions{.capacity = 4},
+        std::in_place, device(), KernelOptions{.capacity = 4, .pool = {.clients = 1, .replies = 2}},
         GatedHandler{gate().device_view()});
     auto client = kernel->client();
     client.warm();

@@ -60,7 +60,7 @@ void ask_all(Numbers& kernel, std::uint64_t round) {
 }
 
 TEST_P(WatchTest, oneBlockAnswers64Channels) {
-    Numbers kernel(device(), WatchedChannels{.per_block = 64}, {.capacity = 4});
+    Numbers kernel(device(), {.capacity = 4, .watched = {.per_block = 64}});
     ASSERT_EQ(kernel.channels(), 64U);
     ASSERT_EQ(kernel.blocks(), 1U);
     for (std::uint64_t round = 0; round < 10; ++round) ask_all(kernel, round);
@@ -70,7 +70,7 @@ TEST_P(WatchTest, oneBlockAnswers64Channels) {
 // 1024 rings on a GPU; fewer where every block is a thread of this CPU.
 TEST_P(WatchTest, manyBlocksWatch64ChannelsEach) {
     unsigned const blocks = on_gpu() ? 16 : 4;
-    Numbers kernel(device(), WatchedChannels{.per_block = 64}, {.blocks = blocks, .capacity = 4});
+    Numbers kernel(device(), {.blocks = blocks, .capacity = 4, .watched = {.per_block = 64}});
     ASSERT_EQ(kernel.channels(), blocks * 64);
     for (std::uint64_t round = 0; round < 3; ++round) ask_all(kernel, round);
 }
@@ -78,7 +78,7 @@ TEST_P(WatchTest, manyBlocksWatch64ChannelsEach) {
 // Catches an odd last channel, or one whose doorbell is a neighbour's.
 TEST_P(WatchTest, anyNumberOfChannelsPerBlockIsServed) {
     for (unsigned const each : {2U, 3U, 31U, 33U, 63U}) {
-        Numbers kernel(device(), WatchedChannels{.per_block = each}, {.blocks = 2, .capacity = 2});
+        Numbers kernel(device(), {.blocks = 2, .capacity = 2, .watched = {.per_block = each}});
         ask_all(kernel, each);
         for (int i = 0; i < 5; ++i) {
             ASSERT_EQ(kernel.channel(2 * each - 1).call(7, patience), 14U) << each;
@@ -88,7 +88,7 @@ TEST_P(WatchTest, anyNumberOfChannelsPerBlockIsServed) {
 
 TEST_P(WatchTest, everyChannelMayHaveAThreadOfItsOwn) {
     constexpr unsigned threads = 4;
-    Numbers kernel(device(), WatchedChannels{.per_block = threads}, {.capacity = 4});
+    Numbers kernel(device(), {.capacity = 4, .watched = {.per_block = threads}});
     std::vector<std::thread> callers;
     std::vector<int> wrong(threads, 0);
     for (unsigned t = 0; t < threads; ++t) {
@@ -111,7 +111,7 @@ TEST_P(WatchTest, stopIsSeenBetweenRequestsThatTakeLong) {
             .load_word(static_cast<std::uint64_t const*>(served.host_ptr()));
     };
     PersistentKernel<Dawdler, WatchedChannels> kernel(
-        device(), WatchedChannels{.per_block = 2}, {.capacity = each},
+        device(), {.capacity = each, .watched = {.per_block = 2}},
         Dawdler{static_cast<std::uint64_t*>(served.device_ptr())});
     for (std::uint32_t i = 0; i < each; ++i) {
         (void)kernel.channel(0).submit(i, patience);
@@ -133,7 +133,7 @@ class TurnsTest : public KernelTest {
         gate_.emplace(device());
         turns_ = device().allocate(64);
         kernel_.emplace(
-            device(), WatchedChannels{.per_block = 64}, KernelOptions{.capacity = capacity},
+            device(), KernelOptions{.capacity = capacity, .watched = {.per_block = 64}},
             InTurn{gate_->device_view(), static_cast<std::uint64_t*>(turns_.device_ptr())});
         kernel_->channel(0).abandon(kernel_->channel(0).submit({0, 1}, patience));
     }
@@ -303,7 +303,7 @@ TEST_P(BareWatchTest, creditComesBackWhenAChannelHasNoNews) {
 }
 
 TEST_P(WatchTest, stopEndsABlockThatIsBusy) {
-    Numbers kernel(device(), WatchedChannels{.per_block = 64}, {.capacity = 4});
+    Numbers kernel(device(), {.capacity = 4, .watched = {.per_block = 64}});
     for (unsigned i = 0; i < 64; ++i) {
         for (int request = 0; request < 4; ++request) {
             (void)kernel.channel(i).submit(1, patience);
@@ -315,7 +315,7 @@ TEST_P(WatchTest, stopEndsABlockThatIsBusy) {
 }
 
 TEST_P(WatchTest, abandonedReplyIsDropped) {
-    Numbers kernel(device(), WatchedChannels{.per_block = 3}, {.capacity = 2});
+    Numbers kernel(device(), {.capacity = 2, .watched = {.per_block = 3}});
     for (std::uint64_t i = 0; i < 20; ++i) {
         kernel.channel(1).abandon(kernel.channel(1).submit(i, patience));
         ASSERT_EQ(kernel.channel(1).call(i + 1, patience), 2 * (i + 1));
@@ -328,7 +328,7 @@ TEST_P(WatchTest, abandonedReplyIsDropped) {
 TEST_P(WatchTest, callersMemoryServesOneKernelAfterAnotherThroughTheWrapOfTheTags) {
     auto const memory = std::make_shared<ChannelMemory>(device(), 6, 4, just_below_the_tags_wrap);
     for (int round = 0; round < 2; ++round) {
-        Numbers kernel(device(), memory, WatchedChannels{.per_block = 3}, {.blocks = 2});
+        Numbers kernel(device(), {.blocks = 2, .memory = memory, .watched = {.per_block = 3}});
         for (std::uint64_t i = 0; i < 10; ++i) ask_all(kernel, i);
         (void)kernel.channel(4).submit(99, patience);  // is not there for the next one
     }
@@ -336,15 +336,16 @@ TEST_P(WatchTest, callersMemoryServesOneKernelAfterAnotherThroughTheWrapOfTheTag
 
 TEST_P(WatchTest, numbersOfChannelsThatCannotBeAreUsageErrors) {
     for (unsigned const each : {0U, 1U, 65U, ~0U}) {
-        CARILLON_EXPECT_ERROR(Numbers(device(), WatchedChannels{.per_block = each}), UsageError,
+        CARILLON_EXPECT_ERROR(Numbers(device(), {.watched = {.per_block = each}}), UsageError,
                               "channels a block: one warp watches 2 to 64");
     }
-    CARILLON_EXPECT_ERROR(Numbers(device(), WatchedChannels{.per_block = 64}, {.blocks = 1U << 30}),
+    CARILLON_EXPECT_ERROR(Numbers(device(), {.blocks = 1U << 30, .watched = {.per_block = 64}}),
                           UsageError, "1073741824 blocks are too many");
     auto const memory = std::make_shared<ChannelMemory>(device(), 5, 4);
-    CARILLON_EXPECT_ERROR(Numbers(device(), memory, WatchedChannels{.per_block = 3}, {.blocks = 2}),
-                          UsageError, "more blocks than the memory has channels for");
-    Numbers kernel(device(), WatchedChannels{.per_block = 2});
+    CARILLON_EXPECT_ERROR(
+        Numbers(device(), {.blocks = 2, .memory = memory, .watched = {.per_block = 3}}), UsageError,
+        "more blocks than the memory has channels for");
+    Numbers kernel(device(), {.watched = {.per_block = 2}});
     CARILLON_EXPECT_ERROR(kernel.channel(2), UsageError, "no such channel");
 }
 
@@ -359,7 +360,7 @@ class NonCoherentWatchTest : public KernelTest {
 CARILLON_ON_EVERY_DEVICE(NonCoherentWatchTest);
 
 TEST_P(NonCoherentWatchTest, doorbellsAreFlushed) {
-    Numbers kernel(device(), WatchedChannels{.per_block = 5}, {.blocks = 2, .capacity = 4});
+    Numbers kernel(device(), {.blocks = 2, .capacity = 4, .watched = {.per_block = 5}});
     for (std::uint64_t round = 0; round < 20; ++round) ask_all(kernel, round);
 }
 

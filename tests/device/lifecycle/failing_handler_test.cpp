@@ -91,7 +91,7 @@ TEST_P(FailingHandlerTest, whatIsThrownNeedNotBeAnException) {
     using Pooled = PersistentKernel<ThrowsANumber, Pool>;
     expect_a_number(Kernel(device()),
                     [](Kernel& kernel) { return kernel.channel().call(7, patience); });
-    expect_a_number(Watching(device(), WatchedChannels{.per_block = 2}),
+    expect_a_number(Watching(device(), {.watched = {.per_block = 2}}),
                     [](Watching& kernel) { return kernel.channel(1).call(7, patience); });
     expect_a_number(Pooled(device()),
                     [](Pooled& kernel) { return kernel.client().call(7, patience); });

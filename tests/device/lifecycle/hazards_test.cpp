@@ -35,9 +35,8 @@ struct SilentBody {
 
 namespace {
 
-// A probe would be one more kernel.
-Channels const anywhere{.placement = Placement::off};
-KernelOptions const mortal{.lifetime = 20s};
+// Placed anywhere: a probe would be one more kernel.
+KernelOptions const mortal{.lifetime = 20s, .channels = {.placement = Placement::off}};
 
 // Destroyed when drivers have ended already: it was there before they were loaded.
 std::unique_ptr<PersistentKernel<Sevenfold>> in_static_storage;
@@ -48,7 +47,7 @@ std::unique_ptr<PersistentKernel<Sevenfold>> in_static_storage;
     KernelOptions options = mortal;
     options.lifetime = 5min;
     options.host_limit = 0ns;
-    in_static_storage = std::make_unique<PersistentKernel<Sevenfold>>(device, anywhere, options);
+    in_static_storage = std::make_unique<PersistentKernel<Sevenfold>>(device, options);
     bool const right = in_static_storage->channel().call(6, patience) == 42;
     if (!destroyed) {
         // Keeps the kernel reachable for the leak checker.
@@ -85,7 +84,7 @@ TEST_P(HazardTest, kernelWhoseBlocksDoNotStartIsATimeoutError) {
 // default.
 TEST_P(HazardTest, moreKernelsThanHardwareQueuesLiveSideBySide) {
     std::vector<PersistentKernel<Sevenfold>> kernels;
-    for (int i = 0; i < 12; ++i) kernels.emplace_back(device(), anywhere, mortal);
+    for (int i = 0; i < 12; ++i) kernels.emplace_back(device(), mortal);
     for (auto& kernel : kernels) expect_answer(kernel);
 }
 
@@ -94,8 +93,7 @@ TEST_P(HazardTest, requestThatIsOutstandingWhenTheKernelEndsIsAStoppedError) {
     Gate gate(device());
     KernelOptions options = mortal;
     options.lifetime = 50ms;
-    PersistentKernel<GatedHandler> kernel(device(), anywhere, options,
-                                          GatedHandler{gate.device_view()});
+    PersistentKernel<GatedHandler> kernel(device(), options, GatedHandler{gate.device_view()});
     (void)kernel.channel().submit({1, 1}, patience);
     Ticket const second = kernel.channel().submit({2, 0}, patience);
     std::this_thread::sleep_for(100ms);
@@ -108,7 +106,7 @@ TEST_P(HazardTest, requestThatIsOutstandingWhenTheKernelEndsIsAStoppedError) {
 TEST_P(HazardTest, kernelOutlivesTheThreadThatStartedIt) {
     std::unique_ptr<PersistentKernel<Sevenfold>> kernel;
     std::thread([&] {
-        kernel = std::make_unique<PersistentKernel<Sevenfold>>(device(), anywhere, mortal);
+        kernel = std::make_unique<PersistentKernel<Sevenfold>>(device(), mortal);
     }).join();
     expect_answer(*kernel);
     kernel->stop(patience);
@@ -144,7 +142,7 @@ TEST_P(HazardTest, driverMayBeLoadedAfterTheFirstKernel) {
 void make_a_kernel_late() {
     testing::internal::CaptureStderr();
     {
-        PersistentKernel<Sevenfold> late(Device::open("emulated"), anywhere, mortal);
+        PersistentKernel<Sevenfold> late(Device::open("emulated"), mortal);
         if (late.channel().call(6, patience) != 42) std::_Exit(1);
     }
     std::_Exit(captured_stderr().empty() ? 7 : 2);
@@ -163,7 +161,7 @@ TEST_P(HazardTest, kernelThatIsMadeAfterTheHooksIsStopped) {
 
 // Catches an opening that takes memory to see whether it can be had, and frees it at once.
 TEST_P(HazardTest, deviceMayBeOpenedAndListedBesideAKernel) {
-    PersistentKernel<Sevenfold> kernel(device(), anywhere, mortal);
+    PersistentKernel<Sevenfold> kernel(device(), mortal);
     Device const again = Device::open(GetParam());
     EXPECT_EQ(again.info().memory_source, device().info().memory_source);
     EXPECT_FALSE(Device::list().empty());
@@ -282,7 +280,7 @@ class GpuHazardTest : public HazardTest {
 
 TEST_P(GpuHazardTest, kernelThatWasNeverLaunchedBeforeStarts) {
     OwnWork const work;
-    PersistentKernel<Sevenfold> kernel(device(), anywhere, mortal);
+    PersistentKernel<Sevenfold> kernel(device(), mortal);
     add<2><<<1, 1, 0, work.stream()>>>(work.word());
     EXPECT_EQ(work.read(), 2);
     expect_answer(kernel);
@@ -307,7 +305,7 @@ TEST_P(GpuHazardTest, blockingLaunchIsAnErrorInsteadOfAHang) {
 
 TEST_P(GpuHazardTest, legacyDefaultStreamDoesNotWaitForTheKernel) {
     OwnWork const work;
-    PersistentKernel<Sevenfold> kernel(device(), anywhere, mortal);
+    PersistentKernel<Sevenfold> kernel(device(), mortal);
     int seen = 0;
     EXPECT_EQ(cudaMemset(work.word(), 0, sizeof(int)), cudaSuccess);
     add<3><<<1, 1>>>(work.word());
@@ -319,7 +317,7 @@ TEST_P(GpuHazardTest, legacyDefaultStreamDoesNotWaitForTheKernel) {
 
 TEST_P(GpuHazardTest, copyOfAnotherThreadOnItsOwnStreamFinishes) {
     OwnWork const work;
-    PersistentKernel<Sevenfold> kernel(device(), anywhere, mortal);
+    PersistentKernel<Sevenfold> kernel(device(), mortal);
     auto seen = std::async(std::launch::async, [&] { return work.read(); });
     EXPECT_EQ(seen.get(), 0);
     expect_answer(kernel);
@@ -328,14 +326,14 @@ TEST_P(GpuHazardTest, copyOfAnotherThreadOnItsOwnStreamFinishes) {
 // More streams than a GPU can have hardware queues: some share the kernel's.
 TEST_P(GpuHazardTest, workOnAnyStreamFinishes) {
     std::vector<OwnWork> const works(40);
-    PersistentKernel<Sevenfold> kernel(device(), anywhere, mortal);
+    PersistentKernel<Sevenfold> kernel(device(), mortal);
     for (OwnWork const& work : works) add<4><<<1, 1, 0, work.stream()>>>(work.word());
     for (OwnWork const& work : works) EXPECT_EQ(work.read(), 4);
     expect_answer(kernel);
 }
 
 TEST_P(GpuHazardTest, memoryThatIsLetGoIsFreedOnceTheKernelHasEnded) {
-    PersistentKernel<Sevenfold> kernel(device(), anywhere, mortal);
+    PersistentKernel<Sevenfold> kernel(device(), mortal);
     std::optional<Memory> near = device().allocate(1U << 20);
     std::optional<Memory> far = device().allocate_host(1U << 20);
     std::vector<std::byte> bytes(1U << 20);
@@ -356,7 +354,7 @@ TEST_P(GpuHazardTest, freeOfTheProgramsOwnMemoryComesBack) {
     OwnWork work;
     KernelOptions options = mortal;
     options.lifetime = 500ms;
-    PersistentKernel<Sevenfold> const kernel(device(), anywhere, options);
+    PersistentKernel<Sevenfold> const kernel(device(), options);
     work.free_word();
     EXPECT_TRUE(eventually([&] { return !kernel.running(); }));
 }
@@ -372,7 +370,7 @@ TEST_P(GpuHazardTest, moduleThatIsLoadedMeanwhileIsThereInTheEnd) {
     OwnWork const work;  // makes the context current
     KernelOptions options = mortal;
     options.lifetime = 500ms;
-    PersistentKernel<Sevenfold> const kernel(device(), anywhere, options);
+    PersistentKernel<Sevenfold> const kernel(device(), options);
     CUmodule module = nullptr;
     EXPECT_EQ(load(&module,
                    ".version 6.4\n.target sm_70\n.address_size 64\n"
@@ -384,7 +382,7 @@ TEST_P(GpuHazardTest, moduleThatIsLoadedMeanwhileIsThereInTheEnd) {
 TEST_P(GpuHazardTest, synchronizingTheDeviceLastsAsLongAsTheLifetime) {
     KernelOptions options = mortal;
     options.lifetime = 500ms;
-    PersistentKernel<Sevenfold> kernel(device(), anywhere, options);
+    PersistentKernel<Sevenfold> kernel(device(), options);
     EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
     EXPECT_FALSE(kernel.running());
     CARILLON_EXPECT_ERROR(kernel.channel().call(6, patience), StoppedError,
@@ -394,7 +392,7 @@ TEST_P(GpuHazardTest, synchronizingTheDeviceLastsAsLongAsTheLifetime) {
 // Catches a look at the kernel that breaks the capture, or an error that is taken for its end.
 TEST_P(GpuHazardTest, graphMayBeCapturedMeanwhile) {
     OwnWork const work;
-    PersistentKernel<Sevenfold> kernel(device(), anywhere, mortal);
+    PersistentKernel<Sevenfold> kernel(device(), mortal);
     ASSERT_EQ(cudaStreamBeginCapture(work.stream(), cudaStreamCaptureModeGlobal), cudaSuccess);
     auto looked = std::async(std::launch::async, [&] { return kernel.state(); });
     EXPECT_EQ(looked.get(), KernelState::running);
@@ -438,14 +436,14 @@ TEST_P(GpuHazardTest, kernelThatFindsNoRoomSaysSo) {
     KernelOptions options = mortal;
     options.start_timeout = 200ms;
     options.stop_timeout = 100ms;
-    CARILLON_EXPECT_ERROR(PersistentKernel<Sevenfold>(device(), anywhere, options), TimeoutError,
+    CARILLON_EXPECT_ERROR(PersistentKernel<Sevenfold>(device(), options), TimeoutError,
                           "not every block had started within start_timeout");
     gate.open(1);  // and the kernel that was left behind starts, sees that it is to stop, and ends
     EXPECT_TRUE(finishes(work.stream()));
 }
 
 TEST_P(GpuHazardTest, handlerThatLeavesTheOnlyBlockIsAStoppedError) {
-    PersistentKernel<LeavesAtSeven> kernel(device(), anywhere, mortal);
+    PersistentKernel<LeavesAtSeven> kernel(device(), mortal);
     EXPECT_EQ(kernel.channel().call(6, patience), 6);
     CARILLON_EXPECT_ERROR(kernel.channel().call(7, patience), StoppedError,
                           "Client::call: the kernel has ended");
@@ -455,7 +453,7 @@ TEST_P(GpuHazardTest, handlerThatLeavesOneOfTwoBlocksLeavesItStuck) {
     KernelOptions options = mortal;
     options.blocks = 2;
     options.stuck_after = 200ms;
-    PersistentKernel<LeavesAtSeven> kernel(device(), anywhere, options);
+    PersistentKernel<LeavesAtSeven> kernel(device(), options);
     EXPECT_THROW((void)kernel.channel(0).call(7, 100ms), TimeoutError);
     EXPECT_TRUE(eventually([&] { return kernel.activity(0) == BlockActivity::stuck; }));
     EXPECT_EQ(kernel.channel(1).call(5, patience), 5);

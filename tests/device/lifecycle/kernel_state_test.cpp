@@ -23,9 +23,9 @@ class KernelStateTest : public KernelTest {
     }
 
     template <class Requests = Channels>
-    [[nodiscard]] PersistentKernel<GatedHandler, Requests> make(KernelOptions const& options,
-                                                                Requests const& requests = {}) {
-        return {device(), requests, options, GatedHandler{gate_->device_view()}};
+    [[nodiscard]] PersistentKernel<GatedHandler, Requests> make(KernelOptions const& options) {
+        return PersistentKernel<GatedHandler, Requests>(device(), options,
+                                                        GatedHandler{gate_->device_view()});
     }
     Gate& gate() { return *gate_; }
 
@@ -55,9 +55,7 @@ TEST_P(KernelStateTest, blockThatHasARequestIsBusyThenStuckThenIdle) {
 }
 
 TEST_P(KernelStateTest, drainAnswersWhatWasAcceptedAndRefusesMore) {
-    auto const drain = [this](auto const& requests) {
-        gate().open(0);
-        auto kernel = make({.blocks = 2, .capacity = 8}, requests);
+    auto const drain = [this](auto kernel) {
         std::vector<Ticket> tickets;
         for (unsigned i = 0; i < 3 * kernel.channels(); ++i) {
             tickets.push_back(kernel.channel(i / 3).submit({i, 1}, patience));
@@ -73,8 +71,9 @@ TEST_P(KernelStateTest, drainAnswersWhatWasAcceptedAndRefusesMore) {
             ASSERT_EQ(kernel.channel(i / 3).wait(tickets[i], 0ns).value, 3 * i + 1) << i;
         }
     };
-    drain(Channels{});
-    drain(WatchedChannels{.per_block = 3});
+    drain(make({.blocks = 2, .capacity = 8}));
+    gate().open(0);
+    drain(make<WatchedChannels>({.blocks = 2, .capacity = 8, .watched = {.per_block = 3}}));
 }
 
 TEST_P(KernelStateTest, replyThatComesWhileDrainingReachesItsWaiter) {
@@ -133,7 +132,7 @@ TEST_P(KernelStateTest, blockEndsByItselfWhenItsHostIsSilent) {
 
 TEST_P(KernelStateTest, hostAndBlocksBeat) {
     auto const memory = std::make_shared<ChannelMemory>(device(), 2, 4);
-    Kernel kernel(device(), memory, {.blocks = 2, .host_limit = 20s}, GatedHandler{});
+    Kernel kernel(device(), {.blocks = 2, .host_limit = 20s, .memory = memory}, GatedHandler{});
     for (unsigned block = 0; block < 2; ++block) {
         ChannelView const view = memory->host_view().channel(block);
         for (std::uint64_t const* word : {&view.control->host_beat, &view.status->beat}) {
@@ -158,7 +157,8 @@ TEST_P(KernelStateTest, blocksThatSleepAnswerAndEnd) {
     for (IdlePolicy const idle :
          {IdlePolicy::backoff(), IdlePolicy::park(), IdlePolicy{0, 500'000}}) {
         call_and_stop(make({.blocks = 2, .idle = idle}));
-        call_and_stop(make({.blocks = 2, .idle = idle}, WatchedChannels{.per_block = 3}));
+        call_and_stop(
+            make<WatchedChannels>({.blocks = 2, .idle = idle, .watched = {.per_block = 3}}));
     }
     CARILLON_EXPECT_ERROR(make({.idle = {0, 1'000'001}}), UsageError, "a GPU sleeps for");
 }

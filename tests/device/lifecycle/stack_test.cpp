@@ -88,7 +88,7 @@ TEST_P(StackTest, threadWithALittleStackOpensStartsAndCalls) {
     EXPECT_TRUE(on_small_stack([&] {
         Device const own = Device::open(GetParam());
         PersistentKernel<TableHandler<1>> kernel(own, short_lived);
-        PersistentKernel<TableHandler<1>, Pool> pool(own, Pool{}, short_lived);
+        PersistentKernel<TableHandler<1>, Pool> pool(own, short_lived);
         auto client = pool.client();
         return answers(kernel) && client.call({1, 2}, patience) == 0;
     }));

@@ -99,8 +99,8 @@ TEST_P(HostMemoryTest, channelsOfManyBlocksAnswer) {
         kernel.drain(patience);
     };
     call_and_drain(PersistentKernel(device(), {.blocks = 3}, GatedHandler{}));
-    call_and_drain(
-        PersistentKernel(device(), WatchedChannels{.per_block = 8}, {.blocks = 3}, GatedHandler{}));
+    call_and_drain(PersistentKernel<GatedHandler, WatchedChannels>(
+        device(), {.blocks = 3, .watched = {.per_block = 8}}));
 }
 
 // Data outside a line, in the same memory: the handler sums the words that the request points at.

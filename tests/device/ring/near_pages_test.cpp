@@ -79,17 +79,19 @@ TEST_P(NearPagesTest, blockThatHasStartedHasChosenThePagesOfAllItsChannels) {
         GTEST_SKIP() << "in host memory rings lie in no pairs of pages: there is none to choose";
     }
     {
-        PersistentKernel<Triple> kernel(device(), memory, {.blocks = 2});
+        PersistentKernel<Triple> kernel(device(), {.blocks = 2, .memory = memory});
         EXPECT_TRUE(chosen(*memory, 0) && chosen(*memory, 1));
         EXPECT_FALSE(chosen(*memory, 2));
         EXPECT_EQ(kernel.channel(1).call(2, patience), 6);
     }
     {
-        PersistentKernel<Triple> kernel(device(), memory, Channels{.express = true}, {.blocks = 2});
+        PersistentKernel<Triple> kernel(
+            device(), {.blocks = 2, .memory = memory, .channels = {.express = true}});
         for (unsigned i = 0; i < 4; ++i) EXPECT_TRUE(chosen(*memory, i)) << i;
     }
     {
-        PersistentKernel<Triple, WatchedChannels> kernel(device(), memory, WatchedChannels{4}, {});
+        PersistentKernel<Triple, WatchedChannels> kernel(device(),
+                                                         {.memory = memory, .watched = {4}});
         for (unsigned i = 0; i < 4; ++i) EXPECT_TRUE(chosen(*memory, i)) << i;
         for (long i = 0; i < 300; ++i) ASSERT_EQ(kernel.channel(3).call(i, patience), 3 * i);
     }

@@ -81,7 +81,7 @@ TEST_P(StoresTest, messagesArriveWhole) {
 
 TEST_P(StoresTest, messagesArriveWholeThroughTheWrapOfTheTags) {
     auto const memory = std::make_shared<ChannelMemory>(device(), 1, 2, just_below_the_tags_wrap);
-    PersistentKernel<Damage> kernel(device(), memory, {});
+    PersistentKernel<Damage> kernel(device(), {.memory = memory});
     for (std::uint64_t i = 0; i < 20; ++i) {
         ASSERT_EQ(kernel.channel().call(Message::make(i), patience), 1) << i;
     }

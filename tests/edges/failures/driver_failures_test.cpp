@@ -64,9 +64,9 @@ void with_services(Device const& device) {
     Arena const arena(device, 65536);
     ChunkRing<int> chunks(arena, {.chunk_bytes = 4096, .chunks = 2});
     require(chunks.try_claim().has_value(), "no chunk is free");
-    PersistentKernel<AskThrice, Pool> kernel(device, Pool{.clients = 2, .replies = 2},
-                                             {.wait = HostWait::Style::yield},
-                                             AskThrice{service.device_handle()});
+    PersistentKernel<AskThrice, Pool> kernel(
+        device, {.wait = HostWait::Style::yield, .pool = {.clients = 2, .replies = 2}},
+        AskThrice{service.device_handle()});
     auto client = kernel.client();
     int const answer = client.call(14, patient);
     require(answer == 42 || answer == -1, "a wrong reply");  // the host may have failed to

@@ -51,7 +51,7 @@ Device emulated() { return Device::open("emulated"); }
 void open_a_device() { require(!emulated().info().name.empty(), "a device without a name"); }
 
 void one_channel() {
-    PersistentKernel<Twice> kernel(emulated(), Channels{.express = true});
+    PersistentKernel<Twice> kernel(emulated(), {.channels = {.express = true}});
     require(kernel.channel().call(21, patient) == 42, "a wrong reply");
     PersistentKernel<Twice> moved = std::move(kernel);
     require(moved.express().call(4, patient) == 8, "a wrong express reply");
@@ -67,14 +67,14 @@ void several_blocks() {
 }
 
 void many_channels() {
-    PersistentKernel<Twice, WatchedChannels> kernel(emulated(), WatchedChannels{.per_block = 64});
+    PersistentKernel<Twice, WatchedChannels> kernel(emulated(), {.watched = {.per_block = 64}});
     require(kernel.channel(63).call(21, patient) == 42, "a wrong reply");
     kernel.drain(patient);
 }
 
 void pool() {
-    PersistentKernel<Twice, Pool> kernel(emulated(), Pool{.clients = 2, .replies = 2},
-                                         {.blocks = 2});
+    PersistentKernel<Twice, Pool> kernel(emulated(),
+                                         {.blocks = 2, .pool = {.clients = 2, .replies = 2}});
     auto client = kernel.client();
     require(client.call(21, patient) == 42, "a wrong reply");
     auto const given_up = client.submit(1, patient);

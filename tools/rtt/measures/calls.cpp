@@ -55,19 +55,21 @@ class CallMeasure final : public Measure {
 
     void run(std::uint32_t count, Samples& samples) override {
         if (channels_ == 1) {
-            run(Channels{}, count, samples);
+            run<Channels>(count, samples);
         } else {
-            run(WatchedChannels{channels_}, count, samples);
+            run<WatchedChannels>(count, samples);
         }
     }
 
    private:
     template <class Requests>
-    void run(Requests const& requests, std::uint32_t count, Samples& samples) {
+    void run(std::uint32_t count, Samples& samples) {
         KernelOptions options;
         options.lifetime = std::chrono::nanoseconds(stage_.bound.ns);
         options.wait = stage_.wait.style();
-        PersistentKernel<Reprice, Requests> kernel(stage_.device, memory_, requests, options);
+        options.memory = memory_;
+        if (channels_ != 1) options.watched.per_block = channels_;
+        PersistentKernel<Reprice, Requests> kernel(stage_.device, options);
         sm_ = static_cast<int>(kernel.sm());
         if (channels_ == 1) {
             auto& channel = kernel.channel();

@@ -25,14 +25,14 @@ class TunedCallMeasure final : public Measure {
         options.capacity = std::min(stage_.memory->capacity(), slots_of_a_page);
         options.lifetime = std::chrono::nanoseconds(stage_.bound.ns);
         options.wait = stage_.wait.style();
-        Channels const placed{.placement = Placement::tuned, .profile = profile_};
+        options.channels = {.placement = Placement::tuned, .profile = profile_};
         // The core decides which page is fast, so the choice is made from that core. Blocks that
         // are threads would inherit its affinity.
         std::optional<OnCore> here;
         if (!profile_->cores.empty() && !stage_.device.traits().shares_processors) {
             here.emplace(profile_->cores.front().id);
         }
-        PersistentKernel<Reprice> kernel(stage_.device, placed, options);
+        PersistentKernel<Reprice> kernel(stage_.device, options);
         sm_ = static_cast<int>(kernel.sm());
         time_calls(count, samples, kernel.channel());
         kernel.stop();

@@ -30,31 +30,21 @@
 
 namespace carillon::detail {
 
-// How many channels a kernel has, the express ones among them. Throws UsageError for the options.
-[[nodiscard]] unsigned channels_of(Channels const& requests, KernelOptions const& options);
-[[nodiscard]] unsigned channels_of(WatchedChannels const& requests, KernelOptions const& options);
-
-// Memory for a kernel's channels, arranged as the placement says; `blocks` of that is empty for
-// blocks that may be anywhere.
+// Memory for a kernel's channels, the caller's or new, arranged as the placement says; `blocks` of
+// that is empty for blocks that may be anywhere.
 struct PlacedMemory {
     std::shared_ptr<ChannelMemory> memory;
     ChannelPlacement placement;
 };
 
-// `shape`: of its channels. `threads`: of its handler.
-[[nodiscard]] PlacedMemory place_kernel(Device const& device, Channels const& requests,
-                                        KernelOptions const& options, ChannelShape const& shape,
-                                        unsigned threads, LaunchProbe launch);
-// The caller's memory, with room for so many channels, whose rings are made empty; no other kernel
-// gets it as long as this pointer or a copy of it is there. Throws UsageError.
-[[nodiscard]] std::shared_ptr<ChannelMemory> callers_memory(Device const& device,
-                                                            std::shared_ptr<ChannelMemory> memory,
-                                                            unsigned channels,
+// `shape`: of its channels. `threads`: of its handler. No other kernel gets the caller's memory as
+// long as what these return is there. Throw UsageError.
+[[nodiscard]] PlacedMemory place_kernel(Device const& device, KernelOptions const& options,
+                                        ChannelShape const& shape, unsigned threads,
+                                        LaunchProbe launch);
+[[nodiscard]] std::shared_ptr<ChannelMemory> watched_memory(Device const& device,
+                                                            KernelOptions const& options,
                                                             ChannelShape const& shape);
-[[nodiscard]] std::shared_ptr<ChannelMemory> make_watched_memory(Device const& device,
-                                                                 WatchedChannels const& requests,
-                                                                 KernelOptions const& options,
-                                                                 ChannelShape const& shape);
 
 // The clients of a kernel's channels. Each stays where it is, and they are moved without memory: a
 // std::deque needs some.
@@ -97,30 +87,22 @@ class Route<Handler, Channels> {
    public:
     using Client = ChannelClient<MessagesOf<Handler>>;
 
-    Route(Device const& device, Channels const& requests, KernelOptions const& options)
-        : Route{wait_of_clients(device, options), requests,
-                place_kernel(device, requests, options, shape(options), block_threads,
-                             &launch_probe<ProbeBody>)} {}
-    Route(Device const& device, std::shared_ptr<ChannelMemory> memory, Channels const& requests,
-          KernelOptions const& options)
-        : Route{wait_of_clients(device, options), requests,
-                PlacedMemory{callers_memory(device, std::move(memory),
-                                            channels_of(requests, options), shape(options)),
-                             {{}, "the caller brought the memory"}}} {}
+    Route(Device const& device, KernelOptions const& options)
+        : wait_(wait_of_clients(device, options)),
+          express_wanted_(options.channels.express),
+          placed_(place_kernel(device, options, shape(options), block_threads,
+                               &launch_probe<ProbeBody>)) {}
 
     // Its first channels have the control and status lines of the blocks.
-    [[nodiscard]] std::shared_ptr<ChannelMemory> const& blocks() const { return memory_; }
+    [[nodiscard]] std::shared_ptr<ChannelMemory> const& blocks() const { return placed_.memory; }
     [[nodiscard]] static unsigned channels_per_block() { return 1; }
     [[nodiscard]] static bool lanes_apart() { return false; }
-    [[nodiscard]] static KernelOptions const& with_blocks(KernelOptions const& options) {
-        return options;
-    }
 
     [[nodiscard]] RunningKernel start(Device const& device, KernelOptions const& options,
                                       Handlers<FunctorOf<Handler>> const& handlers) const {
         BlockLimits const limits = block_limits(options, device.traits());
         bool const oversubscribed = device.oversubscribed(blocks_of(options));
-        ChannelTable const channels = memory_->device_view();
+        ChannelTable const channels = placed_.memory->device_view();
         bool const many = blocks_of(options) >= many_blocks;
         constexpr unsigned threads = threads_of<Handler>();
         if constexpr (threads == 1 && block_threads != 1) {
@@ -147,15 +129,15 @@ class Route<Handler, Channels> {
     void connect(Device const& device, KernelOptions const& options,
                  std::shared_ptr<KernelSupervisor> const& kernel) {
         for (unsigned i = 0; i < blocks_of(options); ++i) {
-            channels_.add(device, memory_, i, wait_, kernel);
+            channels_.add(device, placed_.memory, i, wait_, kernel);
             if (express_wanted_)
-                express_.add(device, memory_, blocks_of(options) + i, wait_, kernel);
+                express_.add(device, placed_.memory, blocks_of(options) + i, wait_, kernel);
         }
     }
 
     [[nodiscard]] ClientList<Client> const& channels() const { return channels_; }
     [[nodiscard]] Client& express(unsigned block) const { return express_.at(block); }
-    [[nodiscard]] ChannelPlacement const& placement() const { return placement_; }
+    [[nodiscard]] ChannelPlacement const& placement() const { return placed_.placement; }
 
     [[nodiscard]] bool all_answered() const {
         return channels_.all_answered() && express_.all_answered();
@@ -175,21 +157,14 @@ class Route<Handler, Channels> {
         return ChannelShape::of<Request, Reply>(options.capacity);
     }
 
-    Route(HostWait const& wait, Channels const& requests, PlacedMemory placed)
-        : wait_(wait),
-          express_wanted_(requests.express),
-          placement_(std::move(placed.placement)),
-          memory_(std::move(placed.memory)) {}
-
     [[nodiscard]] Pins pins(Device const& device, unsigned blocks) const {
-        if (placement_.blocks.empty()) return Pins(blocks);
-        return {device, placement_.sms()};
+        if (placed_.placement.blocks.empty()) return Pins(blocks);
+        return {device, placed_.placement.sms()};
     }
 
     HostWait wait_;
     bool express_wanted_;
-    ChannelPlacement placement_;
-    std::shared_ptr<ChannelMemory> memory_;
+    PlacedMemory placed_;
     ClientList<Client> channels_;
     ClientList<Client> express_;  // of every block, or none
 };
@@ -205,24 +180,15 @@ class Route<Handler, WatchedChannels> {
    public:
     using Client = ChannelClient<MessagesOf<Handler>>;
 
-    Route(Device const& device, WatchedChannels const& requests, KernelOptions const& options)
+    Route(Device const& device, KernelOptions const& options)
         : wait_(wait_of_clients(device, options)),
-          per_block_(requests.per_block),
-          memory_(make_watched_memory(device, requests, options, shape(options))) {}
-    Route(Device const& device, std::shared_ptr<ChannelMemory> memory,
-          WatchedChannels const& requests, KernelOptions const& options)
-        : wait_(wait_of_clients(device, options)),
-          per_block_(requests.per_block),
-          memory_(callers_memory(device, std::move(memory), channels_of(requests, options),
-                                 shape(options))) {}
+          per_block_(options.watched.per_block),
+          memory_(watched_memory(device, options, shape(options))) {}
 
     [[nodiscard]] std::shared_ptr<ChannelMemory> const& blocks() const { return memory_; }
     [[nodiscard]] unsigned channels_per_block() const { return per_block_; }
     // Whether each lane of a block has a handler of its own.
     [[nodiscard]] static bool lanes_apart() { return true; }
-    [[nodiscard]] static KernelOptions const& with_blocks(KernelOptions const& options) {
-        return options;
-    }
 
     [[nodiscard]] RunningKernel start(Device const& device, KernelOptions const& options,
                                       Handlers<FunctorOf<Handler>> const& handlers) const {

@@ -35,10 +35,10 @@ class Route<Handler, Pool> {
    public:
     using Client = carillon::Client<Messages, PoolTransport<Request, Reply>>;
 
-    Route(Device const& device, Pool const& pool, KernelOptions const& options)
-        : state_(std::make_shared<PoolState>(
-              device, pool, options_of_pool(device, pool, options), threads_of<Handler>(),
-              shape_of<AddressedRequest<Request>>(), shape_of<Reply>())) {}
+    Route(Device const& device, KernelOptions const& options)
+        : state_(std::make_shared<PoolState>(device, options, threads_of<Handler>(),
+                                             shape_of<AddressedRequest<Request>>(),
+                                             shape_of<Reply>())) {}
 
     // Moved, not assigned.
     Route(Route&&) noexcept = default;
@@ -52,11 +52,6 @@ class Route<Handler, Pool> {
     [[nodiscard]] std::shared_ptr<ChannelMemory> const& blocks() const { return state_->blocks(); }
     [[nodiscard]] static unsigned channels_per_block() { return 1; }
     [[nodiscard]] bool lanes_apart() const { return state_->warps(); }
-    // `options` as they were made, with the number of blocks.
-    [[nodiscard]] KernelOptions with_blocks(KernelOptions options) const {
-        options.blocks = blocks()->channels();
-        return options;
-    }
 
     [[nodiscard]] RunningKernel start(Device const& device, KernelOptions const& options,
                                       Handlers<FunctorOf<Handler>> const& handlers) const {

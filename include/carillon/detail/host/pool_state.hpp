@@ -27,18 +27,13 @@ struct alignas(64) ClientRecord {
     std::atomic<Sequence> claimed_before = 0;  // ProducerRecord::end before the push
 };
 
-// Fills in the number of blocks if the options have none: what suits the device, or a pool.
-[[nodiscard]] KernelOptions with_suiting_blocks(Device const& device, KernelOptions options);
-[[nodiscard]] KernelOptions options_of_pool(Device const& device, Pool const& pool,
-                                            KernelOptions options);
-
 // The common state of a kernel and its pool's clients. Each client has its own reply slots, so that
 // they are known when its thread has died.
 class PoolState {
    public:
     // Throws UsageError for options that do not fit a handler of that many threads.
-    PoolState(Device const& device, Pool const& pool, KernelOptions const& options,
-              unsigned threads, MessageShape const& requests, MessageShape const& replies);
+    PoolState(Device const& device, KernelOptions const& options, unsigned threads,
+              MessageShape const& requests, MessageShape const& replies);
     PoolState(PoolState const&) = delete;
     PoolState& operator=(PoolState const&) = delete;
 

@@ -59,29 +59,14 @@ template <class Body>
     return {};
 }
 
-// Who may have how much of a kernel. Throws UsageError.
-template <class Requests>
-[[nodiscard]] Requests requests_for(ServedKernelOptions const& options) {
-    Requests requests;
-    if constexpr (std::same_as<Requests, SharedPool>) {
-        if (options.clients != 0) requests.clients = options.clients;
-    } else if (options.clients != 0) {
-        throw UsageError(
-            "SharedChannels",
-            "this kernel has a block for each client: `blocks` says how many, and only "
-            "a pool has `clients`");
-    }
-    return requests;
-}
-
 // A kernel, and those that it is served to.
 template <class Requests, class Handler>
 class ServedKernel {
    public:
     explicit ServedKernel(ServedKernelOptions const& options)
         : device_(Device::open(options.device)),
-          requests_(requests_for<Requests>(options)),
-          kernel_(device_, requests_, kernel_options(options, device_.info().emulated)),
+          options_(kernel_options(options, device_.info().emulated)),
+          kernel_(device_, options_),
           server_(kernel_.serve(options.path, serve_options(options))) {}
 
     [[nodiscard]] ServedKernelFacts facts() const {
@@ -89,7 +74,8 @@ class ServedKernel {
         copy_text(facts.device, device_.info().name);
         facts.blocks = kernel_.blocks();
         facts.clients = kernel_.blocks();
-        if constexpr (std::same_as<Requests, SharedPool>) facts.clients = requests_.clients;
+        if constexpr (std::same_as<Requests, SharedPool>)
+            facts.clients = options_.shared_pool.clients;
         facts.emulated = device_.info().emulated ? 1 : 0;
         return facts;
     }
@@ -97,13 +83,21 @@ class ServedKernel {
     void drain(std::chrono::milliseconds timeout) { kernel_.drain(timeout); }
 
    private:
-    // Without designators: what nvcc makes of them clang warns of.
+    // Without designators: what nvcc makes of them clang warns of. Throws UsageError.
     [[nodiscard]] static KernelOptions kernel_options(ServedKernelOptions const& options,
                                                       bool emulated) {
         KernelOptions kernel;
         kernel.blocks = options.blocks;
         kernel.capacity = options.capacity;
         kernel.idle = idle_policy(options.idle, emulated);
+        if (options.clients == 0) return kernel;
+        if (!std::same_as<Requests, SharedPool>) {
+            throw UsageError(
+                "SharedChannels",
+                "this kernel has a block for each client: `blocks` says how many, and only "
+                "a pool has `clients`");
+        }
+        kernel.shared_pool.clients = options.clients;
         return kernel;
     }
     [[nodiscard]] static ServeOptions serve_options(ServedKernelOptions const& options) {
@@ -116,7 +110,7 @@ class ServedKernel {
     }
 
     Device device_;
-    Requests requests_;
+    KernelOptions options_;
     PersistentKernel<Handler, Requests> kernel_;
     Server server_;  // goes first: its clients learn that their owner ends
 };

@@ -9,7 +9,6 @@
 #include "carillon/detail/host/channel_routes.hpp"
 #include "carillon/detail/host/kernel_supervisor.hpp"
 #include "carillon/detail/host/message_types.hpp"
-#include "carillon/detail/host/pool_state.hpp"
 #include "carillon/detail/host/route.hpp"
 #include "carillon/detail/kernel/channel_bodies.hpp"
 #include "carillon/detail/kernel/handlers.hpp"
@@ -43,11 +42,6 @@ class LeasedRoute {
     [[nodiscard]] std::shared_ptr<ChannelMemory> const& blocks() const { return leases_->blocks(); }
     [[nodiscard]] static unsigned channels_per_block() { return 1; }
     [[nodiscard]] static bool lanes_apart() { return false; }
-    // `options` as they were made, with the number of blocks.
-    [[nodiscard]] KernelOptions with_blocks(KernelOptions options) const {
-        options.blocks = blocks()->channels();
-        return options;
-    }
     void connect(Device const& /*device*/, KernelOptions const& /*options*/,
                  std::shared_ptr<KernelSupervisor> kernel) {
         leases_->own(std::move(kernel));
@@ -79,7 +73,7 @@ class Route<Handler, SharedChannels> : public LeasedRoute<Handler> {
     using Reply = typename Base::Reply;
 
    public:
-    Route(Device const& device, SharedChannels const& /*requests*/, KernelOptions const& options)
+    Route(Device const& device, KernelOptions const& options)
         : Base(std::make_shared<Lender>(device, options, Base::shape(options), Base::types())) {}
 
     [[nodiscard]] RunningKernel start(Device const& device, KernelOptions const& options,
@@ -112,9 +106,9 @@ class Route<Handler, SharedPool> : public LeasedRoute<Handler> {
     using Reply = typename Base::Reply;
 
    public:
-    Route(Device const& device, SharedPool const& pool, KernelOptions const& options)
-        : Base(std::make_shared<Lender>(device, pool, with_suiting_blocks(device, options),
-                                        Base::shape(options), Base::types())) {}
+    Route(Device const& device, KernelOptions const& options)
+        : Base(std::make_shared<Lender>(device, options.shared_pool, options, Base::shape(options),
+                                        Base::types())) {}
 
     [[nodiscard]] RunningKernel start(Device const& device, KernelOptions const& options,
                                       Handlers<FunctorOf<Handler>> const& handlers) const {
