@@ -39,7 +39,7 @@ carillon_kernel start(carillon_device const* device, carillon_kernel_options con
 Server serve(char const* path, carillon_kernel const* kernel, carillon_serve_options const* given) {
     BytesKernel const& of = *checked(kernel, "kernel").kernel;
     auto const options = serve_options(known(given, "options"));
-    return of.serve(&checked(path, "path"), options);
+    return of.serve(&checked(path, "path"), options, options.name.value_or("kernel"));
 }
 
 carillon_object object_of(ServedObject const& served) {

@@ -55,7 +55,8 @@ class BytesKernel {
     // See PersistentKernel's members of these names. `client` is for one thread at a time and needs
     // BytesClients::of_this_process; `serve` needs of_others.
     [[nodiscard]] Channel<Bytes, Bytes>& client(unsigned block = 0);
-    [[nodiscard]] Server serve(PathArgument const& path, ServeOptions const& options = {}) const;
+    [[nodiscard]] Server serve(PathArgument const& path, ServeOptions const& options = {},
+                               NameArgument name = "kernel") const;
     void serve(Server& server, NameArgument name) const;
     [[nodiscard]] unsigned blocks() const;
     [[nodiscard]] KernelState state() const;

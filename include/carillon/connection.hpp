@@ -166,7 +166,7 @@ class CARILLON_LAYOUT Connection {
         return Client<Messages, Transport>(attach(object, Messages()));
     }
 
-    // The host's end of an object that the owner shares by that name (Server::share). It is this
+    // The host's end of an object that the owner shares by that name (Server::add). It is this
     // client's alone until it goes, and empty: what a client before it has left is not there. A
     // mailbox to the host is read by others too, and has the kernel's last value. What it does
     // throws OwnerGoneError when the owner has ended, StoppedError when the owner has destroyed the

@@ -143,13 +143,14 @@ class PersistentKernel {
         return detail::in_call("PersistentKernel::client", [&] { return route_.client(); });
     }
     // Lets clients of other processes in (connect()), at a Unix socket that is made at `path`, for
-    // as long as what it returns is there. It may outlive the kernel: clients learn that it has
-    // ended. Throws UsageError for the path or the options, SystemError.
-    [[nodiscard]] Server serve(PathArgument const& path, ServeOptions const& options = {}) const
-        requires(shared) {
+    // as long as what it returns is there. They ask for `name`, of 1 to 63 characters. It may
+    // outlive the kernel: clients learn that it has ended. Throws UsageError for the path, the
+    // options or the name, SystemError.
+    [[nodiscard]] Server serve(PathArgument const& path, ServeOptions const& options = {},
+                               NameArgument name = "kernel") const requires(shared) {
         return detail::in_call("PersistentKernel::serve", [&] {
             (void)supervisor();
-            return detail::ServerMaker::make(path, route_.leases(), options);
+            return detail::ServerMaker::make(path, route_.leases(), options, name);
         });
     }
     // The same at a path where others are served, too: Server::add.

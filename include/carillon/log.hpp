@@ -128,7 +128,7 @@ class LogService {
         detail::in_call("LogService::rethrow_failure", [&] { server().rethrow_failure(); });
     }
 
-    // Shares the log by a name, see Server::share. From now on the log's thread also stores each
+    // Shares the log by a name, see Server::add. From now on the log's thread also stores each
     // message for clients, before the sink gets it. Clients can read it and write nothing
     // (Connection::log). They get at most 480 bytes of a text. Throws UnsupportedError on a system
     // that cannot keep clients from writing (Linux before 5.1).

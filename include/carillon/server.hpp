@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "carillon/arguments.hpp"
+#include "carillon/detail/host/door.hpp"
 #include "carillon/detail/wire/language.hpp"
 #include "carillon/error.hpp"
 
@@ -28,8 +29,8 @@ struct ServerMaker;
 }  // namespace detail
 
 struct ServeOptions {
-    // How the owner calls itself, and by PersistentKernel::serve() the kernel: 1 to 63 characters.
-    // None: "store" by Store::serve(), otherwise "kernel".
+    // How the owner calls itself: 1 to 63 characters. None: "store" by Store::serve(), the kernel's
+    // name by PersistentKernel::serve(), otherwise "kernel".
     std::optional<std::string> name = std::nullopt;
     // Who may connect: the permissions of the socket, of which writing counts. Whoever may also
     // sees the names, processes, users and counters of all clients (Connection::status()), gets
@@ -79,7 +80,7 @@ struct ConnectedClient {
 // destructor closes the connections, and clients find that their owner has gone. From any thread.
 class Server {
    public:
-    // Lets nobody in yet: add() and share() first, then open(). Throws UsageError for options that
+    // Lets nobody in yet: add() first, then open(). Throws UsageError for options that
     // make no sense.
     explicit Server(ServeOptions const& options = {});
     // Is open from the beginning on: a client that comes before an object was added waits for it
@@ -99,20 +100,16 @@ class Server {
     // Lets clients in to a kernel with SharedChannels, too; they ask for `name`, which has 1 to 63
     // characters. Either may outlive the other. Another one may get the name of a kernel that has
     // ended, or of an object that was destroyed. Clients that still have the former one lose it
-    // then; its memory is freed by a later add() or share(), or with the server. Throws UsageError
-    // for a name that is taken, or is none.
-    template <class Kernel>
-    void add(NameArgument name, Kernel const& kernel) {
-        kernel.serve(*this, name);
-    }
-
+    // then; its memory is freed by a later add(), or with the server. Throws UsageError for a name
+    // that is taken, or is none.
+    //
     // The same for a SharedMailbox, SharedRing or SharedChunkRing. One client at a time has it; a
     // SharedMailbox from the device, and a LogService, are read by as many at once as ask. Where
     // the owner destroys one while the server goes on, its clients are told: their calls throw
     // StoppedError, and new ones are refused (RefusalReason::stopping).
     template <class Object>
-    void share(NameArgument name, Object const& object) {
-        object.serve(*this, name);
+    void add(NameArgument name, Object const& object) {
+        detail::in_call("Server::add", [&] { object.serve(*this, name); });
     }
 
     // Lets clients in to a store of buffers, one for each server. Either may outlive the other.
@@ -133,14 +130,13 @@ class Server {
 
 namespace detail {
 
-// What PersistentKernel::serve() does, and what objects do to be shared.
+// What the serve() of kernels and objects does.
 struct ServerMaker {
     [[nodiscard]] static Server make(std::filesystem::path const& path,
-                                     std::shared_ptr<Lender> kernel, ServeOptions const& options);
-    static void add(Server& server, std::string_view name, std::shared_ptr<Lender> kernel);
-    static void share(Server& server, std::string_view name, std::shared_ptr<Lender> object);
-    static void share(Server& server, std::string_view name,
-                      std::shared_ptr<PublishedObject> object);
+                                     std::shared_ptr<Lender> kernel, ServeOptions const& options,
+                                     std::string_view name);
+    static void add(Server& server, std::string_view name, std::shared_ptr<Lender> object);
+    static void add(Server& server, std::string_view name, std::shared_ptr<PublishedObject> object);
 };
 
 }  // namespace detail

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Objects of a kernel that the user writes, whose host end another process has (docs/ipc.md). The
-// owner makes them, passes their device ends to the kernel and shares them by name (Server::share).
+// owner makes them, passes their device ends to the kernel and shares them by name (Server::add).
 // A client gets a Mailbox, a Ring or a ChunkRing (Connection::mailbox, ring, chunk_ring). One
 // client at a time has the object, in memory of its own, and finds it empty. The next client is
 // refused until the device's end has looked and has left the last client's memory. So a handler
@@ -56,9 +56,9 @@ class SharedObject {
    public:
     SharedObject(SharedObject const&) = delete;
     SharedObject& operator=(SharedObject const&) = delete;
-    // Shares it by a name, see Server::share.
+    // Shares it by a name, see Server::add.
     void serve(Server& server, NameArgument name) const {
-        ServerMaker::share(server, name, object_);
+        in_call("Server::add", [&] { ServerMaker::add(server, name, object_); });
     }
 
    protected:

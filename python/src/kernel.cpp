@@ -241,7 +241,7 @@ ServerEnd* serve(KernelEnd& self, std::filesystem::path const& path, std::string
                  unsigned mode, std::vector<std::uint32_t> const& users,
                  std::vector<std::uint32_t> const& groups) {
     auto const options = serve_options(name, mode, users, groups);
-    return new ServerEnd("the server", self.kernel().serve(path, options));
+    return new ServerEnd("the server", self.kernel().serve(path, options, name));
 }
 void add_to(KernelEnd& self, ServerEnd& server, std::string const& name) {
     self.kernel().serve(*server.get(), name);

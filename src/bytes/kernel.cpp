@@ -227,9 +227,10 @@ Channel<Bytes, Bytes>& BytesKernel::client(unsigned block) {
         "BytesKernel::client",
         state_, [&](auto& kernel) -> auto& { return kernel.channel(block); });
 }
-Server BytesKernel::serve(PathArgument const& path, ServeOptions const& options) const {
+Server BytesKernel::serve(PathArgument const& path, ServeOptions const& options,
+                          NameArgument name) const {
     return detail::in_kernel("BytesKernel::serve", state_,
-                             [&](auto& kernel) { return kernel.serve(path, options); });
+                             [&](auto& kernel) { return kernel.serve(path, options, name); });
 }
 void BytesKernel::serve(Server& server, NameArgument name) const {
     detail::in_kernel("BytesKernel::serve", state_,

@@ -52,7 +52,7 @@ DeviceLog LogService::device_handle() const {
 
 void LogService::serve(Server& server, NameArgument name) const {
     detail::in_call("LogService::serve", [&] {
-        detail::ServerMaker::share(server, name, detail::owned(published_).object());
+        detail::ServerMaker::add(server, name, detail::owned(published_).object());
     });
 }
 

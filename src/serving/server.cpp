@@ -13,8 +13,8 @@ using detail::in_call_to;
 
 namespace {
 
-ServeOptions with_name(ServeOptions options, char const* name) {
-    if (!options.name) options.name = name;
+ServeOptions with_name(ServeOptions options, std::string_view name) {
+    if (!options.name) options.name.emplace(name);
     return options;
 }
 
@@ -54,26 +54,20 @@ std::vector<ConnectedClient> Server::clients() const {
 namespace detail {
 
 Server ServerMaker::make(std::filesystem::path const& path, std::shared_ptr<Lender> kernel,
-                         ServeOptions const& options) {
-    Server server(options);
-    add(server, *with_name(options, "kernel").name, std::move(kernel));
+                         ServeOptions const& options, std::string_view name) {
+    Server server(with_name(options, name));
+    add(server, name, std::move(kernel));
     server.open(path);
     return server;
 }
 
-void ServerMaker::add(Server& server, std::string_view name, std::shared_ptr<Lender> kernel) {
-    owned_here(server.endpoint_).add(serve_lender(std::string(name), std::move(kernel)));
+void ServerMaker::add(Server& server, std::string_view name, std::shared_ptr<Lender> object) {
+    owned_here(server.endpoint_).add(serve_lender(std::string(name), std::move(object)));
 }
 
-void ServerMaker::share(Server& server, std::string_view name, std::shared_ptr<Lender> object) {
-    in_call("Server::share", [&] { add(server, name, std::move(object)); });
-}
-
-void ServerMaker::share(Server& server, std::string_view name,
-                        std::shared_ptr<PublishedObject> object) {
-    in_call("Server::share", [&] {
-        owned_here(server.endpoint_).add(serve_published(std::string(name), std::move(object)));
-    });
+void ServerMaker::add(Server& server, std::string_view name,
+                      std::shared_ptr<PublishedObject> object) {
+    owned_here(server.endpoint_).add(serve_published(std::string(name), std::move(object)));
 }
 
 }  // namespace detail

@@ -77,10 +77,10 @@ int main(int argc, char** argv) try {
         device, {.idle = carillon::IdlePolicy::park()});
     carillon::Server server(argv[1]);
     server.add("desk", desk);
-    server.share("limits", limits);
-    server.share("status", status);
-    server.share("heaps", heaps);
-    server.share("log", log);
+    server.add("limits", limits);
+    server.add("status", status);
+    server.add("heaps", heaps);
+    server.add("log", log);
     while (std::getchar() != EOF) {
     }
     return 0;

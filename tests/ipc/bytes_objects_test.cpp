@@ -116,8 +116,8 @@ TEST_F(BytesObjectsTest, mailboxesOfAnotherProcess) {
     SharedMailbox<Taken, Direction::to_host> const taken(device_, Taken{7, 1});
     auto reads = limits.device_handle();
     auto sets = taken.device_handle();
-    server_.share("limits", limits);
-    server_.share("taken", taken);
+    server_.add("limits", limits);
+    server_.add("taken", taken);
     auto to = owner_.mailbox<Bytes>("limits", {sizeof(Limits)});
     auto from = owner_.mailbox<Bytes, Direction::to_host>("taken", {sizeof(Taken)});
     for (std::uint32_t i = 0; i < 10; ++i) {
@@ -142,8 +142,8 @@ TEST_F(BytesObjectsTest, chunkRingsOfAnotherProcess) {
     SharedChunkRing<Taken> const heaps(device_, {.chunk_bytes = 1000, .chunks = 4});
     SharedChunkRing<> const bare(device_, {.chunk_bytes = 8, .chunks = 2});
     auto reads = heaps.device_handle();
-    server_.share("heaps", heaps);
-    server_.share("bare", bare);
+    server_.add("heaps", heaps);
+    server_.add("bare", bare);
     Chunks ring = owner_.chunk_ring<Bytes>("heaps", {sizeof(Taken)});
     EXPECT_EQ(ring.chunks(), 4U);
     EXPECT_EQ(ring.chunk_bytes(), 1000U);
@@ -171,7 +171,7 @@ struct alignas(16) Apart {
 
 TEST_F(BytesObjectsTest, metadataThatLieElsewhereAreRefused) {
     SharedChunkRing<Apart> const chunks(device_, {.chunk_bytes = 64, .chunks = 2});
-    server_.share("chunks", chunks);
+    server_.add("chunks", chunks);
     CARILLON_EXPECT_ERROR((void)owner_.chunk_ring<Bytes>("chunks", {16}), RefusedError,
                           "on boundaries of 16 bytes");
 }

@@ -265,8 +265,8 @@ TEST_F(BytesOfOthersTest, ringsOfTypesAndByBytes) {
     auto takes = orders.device_handle();
     auto sends = fills.device_handle();
     Server server(path());
-    server.share("orders", orders);
-    server.share("fills", fills);
+    server.add("orders", orders);
+    server.add("fills", fills);
     Connection const owner = connection();
     auto to = owner.ring<Bytes, Direction::to_device>("orders", {sizeof(LongAsk)});
     auto from = owner.ring<Bytes, Direction::to_host>("fills", {sizeof(Told)});

@@ -42,7 +42,7 @@ class DestroyedTest : public testing::Test {
     template <class Object, class... Arguments>
     [[nodiscard]] std::unique_ptr<Object> share(std::string const& name, Arguments&&... arguments) {
         auto object = std::make_unique<Object>(device_, std::forward<Arguments>(arguments)...);
-        server_.share(name, *object);
+        server_.add(name, *object);
         return object;
     }
     [[nodiscard]] std::unique_ptr<Kernel> add(std::string const& name) {
@@ -112,7 +112,7 @@ TEST_F(DestroyedTest, callsOfItsClientsSaySo) {
 TEST_F(DestroyedTest, readersFindWhatItSaidLast) {
     auto status = share<Status>("status", Ask{1});
     auto log = std::make_unique<LogService>(device(), LogOptions{.sink = [](LogRecord const&) {}});
-    server().share("log", *log);
+    server().add("log", *log);
     Connection const owner = connect();
     auto reader = owner.mailbox<Ask, Direction::to_host>("status");
     LogReader messages = owner.log("log");

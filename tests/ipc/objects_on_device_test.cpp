@@ -76,11 +76,11 @@ TEST_P(ObjectsOnDeviceTest, oneClientAfterAnotherHasThem) {
     // 1. P launches its kernel, and serves the kernel's objects.
     SocketPath const path;
     Server server(path.get());
-    server.share("gains", gains);
-    server.share("orders", orders);
-    server.share("ticks", ticks);
-    server.share("fills", fills);
-    server.share("status", status);
+    server.add("gains", gains);
+    server.add("orders", orders);
+    server.add("ticks", ticks);
+    server.add("fills", fills);
+    server.add("status", status);
     auto const kernel = launch(
         device(), 1,
         SharedObjectsBody{gains.device_handle(), orders.device_handle(), ticks.device_handle(),

@@ -197,7 +197,7 @@ TEST_F(ObjectsTest, connectionThatIsLetGoWhileAnotherThreadAttaches) {
     SharedMailbox<Ask> const gains(Device::open("emulated"));
     auto end = gains.device_handle();
     server().add("quotes", served);
-    server().share("gains", gains);
+    server().add("gains", gains);
     for (std::uint64_t round = 0; round < 50; ++round) {
         auto session = detail::make_shared_own<detail::ClientSession>(
             detail::Link::connect(path(), {.timeout = patience}));

@@ -349,7 +349,7 @@ int own_several(Arguments const& arguments) {
     SharedMailbox<Ask> const gains(device);
     Server server(ServeOptions{.name = "desk", .log = [](std::string const&) {}});
     server.add("quotes", quotes);
-    server.share("gains", gains);
+    server.add("gains", gains);
     server.add("risk", risk);
     server.open(arguments.at(0));
     say("serving");

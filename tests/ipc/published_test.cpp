@@ -63,7 +63,7 @@ std::uint64_t latest(End& end) {
 
 TEST_F(PublishedTest, mailboxFromTheDeviceIsReadByAsManyAsAsk) {
     SharedMailbox<Position, Direction::to_host> const shared(device(), position(1));
-    server().share("position", shared);
+    server().add("position", shared);
     auto end = shared.device_handle();
     CARILLON_EXPECT_ERROR((void)shared.device_handle(), UsageError, "device_handle");
     // 1. Two C and P itself find the first value. 2. The device sets another, and all find it.
@@ -138,7 +138,7 @@ std::pair<detail::Attached, FileDescriptor> lent_to_a_stranger(std::string const
 // C tries every way into the memory that it is lent.
 TEST_F(PublishedTest, nobodyButTheOwnerWrites) {
     SharedMailbox<Ask, Direction::to_host> const shared(device(), {4});
-    server().share("status", shared);
+    server().add("status", shared);
     auto const [attached, file] = lent_to_a_stranger(path(), "status", ObjectKind::mailbox_to_host,
                                                      detail::message_type<Ask>(mailbox_lines<Ask>));
     std::size_t const size = attached.memory.bytes;
@@ -178,7 +178,7 @@ class LogClientsTest : public PublishedTest {
 
 TEST_F(LogClientsTest, everyClientReadsAllMessages) {
     LogService service = make();
-    server().share("log", service);
+    server().add("log", service);
     DeviceLog log = service.device_handle();
     // 1. The device logs. 2. Two C read all; one of them also reads the messages from before it
     // came.
@@ -215,7 +215,7 @@ TEST_F(LogClientsTest, everyClientReadsAllMessages) {
 
 TEST_F(LogClientsTest, whoDoesNotKeepUpIsToldHowMuchItMissed) {
     LogService const service = make(8);
-    server().share("log", service);
+    server().add("log", service);
     DeviceLog log = service.device_handle();
     Connection const owner = connect();
     LogReader reader = owner.log("log");
@@ -234,7 +234,7 @@ TEST_F(LogClientsTest, whoDoesNotKeepUpIsToldHowMuchItMissed) {
 // Every message is read once or missed, in order, whatever the owner's thread does meanwhile.
 TEST_F(LogClientsTest, readsWhileTheOwnerWrites) {
     LogService const service = make(4);
-    server().share("log", service);
+    server().add("log", service);
     LogReader reader = connect().log("log");
     constexpr std::uint64_t count = 2000;
     std::jthread const device([&, log = service.device_handle()]() mutable {
@@ -288,8 +288,8 @@ TEST_F(LogClientsTest, whatNoOwnerWritesIsPassedOver) {
 TEST_F(LogClientsTest, anotherProcessFollows) {
     SharedMailbox<Ask, Direction::to_host> const status(device(), {5});
     LogService const service = make();
-    server().share("status", status);
-    server().share("log", service);
+    server().add("status", status);
+    server().add("log", service);
     DeviceLog log = service.device_handle();
     Process client({"follow", path()});
     EXPECT_EQ(client.line(), "status 5");

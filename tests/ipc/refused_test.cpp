@@ -36,8 +36,9 @@ class RefusedTest : public testing::Test {
    protected:
     [[nodiscard]] std::string path() const { return path_.get(); }
     // Serves a kernel and a store.
-    [[nodiscard]] Server serve(ServeOptions const& options = {}) const {
-        Server server = kernel_.serve(path(), options);
+    [[nodiscard]] Server serve(ServeOptions const& options = {},
+                               NameArgument name = "kernel") const {
+        Server server = kernel_.serve(path(), options, name);
         server.add(store_);
         return server;
     }
@@ -87,7 +88,7 @@ TEST_F(RefusedTest, messagesOfTheSameSizeAndAnotherName) {
 }
 
 TEST_F(RefusedTest, nameThatNothingIsServedBy) {
-    Server const server = serve({.name = "quotes"});
+    Server const server = serve({}, "quotes");
     Connection const owner = connect();
     EXPECT_EQ(owner.owner().name, "quotes");
     EXPECT_EQ(refusal(owner), RefusalReason::unknown_object);
@@ -318,6 +319,7 @@ TEST_F(RefusedTest, clientOfAnotherVersion) {
 TEST_F(RefusedTest, optionsThatMakeNoSense) {
     CARILLON_EXPECT_ERROR(serve({.name = ""}), UsageError, "a name of 0 characters");
     CARILLON_EXPECT_ERROR(serve({.name = std::string(64, 'x')}), UsageError, "64 characters");
+    CARILLON_EXPECT_ERROR(serve({}, ""), UsageError, "a name of 0 characters");
     CARILLON_EXPECT_ERROR(serve({.name = "a\nb"}), UsageError,
                           "PersistentKernel::serve: a control character");
     CARILLON_EXPECT_ERROR(serve({.mode = 01777}), UsageError, "1777");

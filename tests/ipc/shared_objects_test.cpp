@@ -87,7 +87,7 @@ void look_in_vain(End& end) {
 
 TEST_P(SharedObjectsTest, mailboxIsOneClientsAtATime) {
     SharedMailbox<Gains> const shared(device());
-    server().share("gains", shared);
+    server().add("gains", shared);
     auto end = shared.device_handle();
     Gains found{};
     EXPECT_FALSE(end.refresh(found));  // none was ever set
@@ -120,7 +120,7 @@ TEST_P(SharedObjectsTest, mailboxIsOneClientsAtATime) {
 // a mailbox that is refused to the second, and a reader that misses the value that was set last.
 TEST_P(SharedObjectsTest, clientsOfOneUserSetAMailboxThatNobodyLooksAt) {
     SharedMailbox<Gains> const shared(device(), {.readers = 2});
-    server().share("gains", shared);
+    server().add("gains", shared);
     auto first = shared.device_handle(0);
     auto second = shared.device_handle(1);
     auto const set = [&](std::uint64_t value) {
@@ -183,7 +183,7 @@ TEST_P(SharedObjectsTest, everyReaderOfAMailboxLeavesItBeforeAnotherUsersClient)
 // P may set the mailbox whether C has it or not.
 TEST_P(SharedObjectsTest, ownerSetsItsMailboxBesideAClient) {
     SharedMailbox<Gains> shared(device(), {.readers = 2});
-    server().share("gains", shared);
+    server().add("gains", shared);
     auto first = shared.device_handle(0);
     auto second = shared.device_handle(1);
     // 1. P sets before any client has come. 2. C has the mailbox. 3. P sets, 4. C sets, 5. P does.
@@ -210,7 +210,7 @@ TEST_P(SharedObjectsTest, ownerSetsItsMailboxBesideAClient) {
 // Catches a reader that has left a client's value, and finds it anew when the next client comes.
 TEST_P(SharedObjectsTest, clientThatSetsNothingLeavesWhatTheOwnerHasSet) {
     SharedMailbox<Gains> shared(device(), {.readers = 2});
-    server().share("gains", shared);
+    server().add("gains", shared);
     auto first = shared.device_handle(0);
     auto second = shared.device_handle(1);
     {
@@ -238,7 +238,7 @@ TEST_P(SharedObjectsTest, clientThatSetsNothingLeavesWhatTheOwnerHasSet) {
 
 TEST_P(SharedObjectsTest, ownersValueIsFoundAtTheNextLookBesideAClientToo) {
     SharedMailbox<Gains> shared(device());
-    server().share("gains", shared);
+    server().add("gains", shared);
     auto end = shared.device_handle();
     Connection const owner = connect();
     auto mailbox = owner.mailbox<Gains>("gains");
@@ -259,7 +259,7 @@ TEST_P(SharedObjectsTest, ownersValueIsFoundAtTheNextLookBesideAClientToo) {
 // The device does not look between them.
 TEST_P(SharedObjectsTest, clientsOfEitherMemorySetAMailboxOneAfterTheOther) {
     SharedMailbox<Gains> const shared(device());
-    server().share("gains", shared);
+    server().add("gains", shared);
     auto end = shared.device_handle();
     auto const set = [&](bool host_memory, std::uint64_t value) {
         Connection const owner(path(), {.timeout = patience, .host_memory = host_memory});
@@ -275,7 +275,7 @@ TEST_P(SharedObjectsTest, clientsOfEitherMemorySetAMailboxOneAfterTheOther) {
 
 TEST_P(SharedObjectsTest, whatWasWholeInARingStandsWhenItsClientGoes) {
     SharedRing<Ask, Direction::to_device> const shared(device(), {.capacity = 8});
-    server().share("orders", shared);
+    server().add("orders", shared);
     auto end = shared.device_handle();
     for (std::uint64_t client = 1; client < 5; ++client) {
         unsigned pushed = 0;
@@ -301,7 +301,7 @@ TEST_P(SharedObjectsTest, whatWasWholeInARingStandsWhenItsClientGoes) {
 // P's device did not look while C had it.
 TEST_P(SharedObjectsTest, ringThatNobodyLookedIntoMeanwhileIsLookedIntoAfterwards) {
     SharedRing<Ask, Direction::to_device> const shared(device());
-    server().share("orders", shared);
+    server().add("orders", shared);
     auto end = shared.device_handle();
     {
         Connection const owner = connect();
@@ -314,7 +314,7 @@ TEST_P(SharedObjectsTest, ringThatNobodyLookedIntoMeanwhileIsLookedIntoAfterward
 
 TEST_P(SharedObjectsTest, ringToTheHostHasNoRoomWithoutAClient) {
     SharedRing<Ask, Direction::to_host> const shared(device(), {.capacity = 8});
-    server().share("fills", shared);
+    server().add("fills", shared);
     auto end = shared.device_handle();
     EXPECT_FALSE(end.try_push({1}));
     {
@@ -345,7 +345,7 @@ ServedBlock seen_by(Connection const& watcher) {
 
 TEST_P(SharedObjectsTest, whatGoesThroughARingIsCounted) {
     SharedRing<Ask, Direction::to_device> const shared(device(), {.capacity = 8});
-    server().share("orders", shared);
+    server().add("orders", shared);
     auto end = shared.device_handle();
     Connection const watcher = connect();
     {
@@ -372,10 +372,10 @@ TEST_P(SharedObjectsTest, whatGoesThroughARingIsCounted) {
 
 TEST_P(SharedObjectsTest, whatGoesToTheHostAndHowOftenAMailboxIsSetAreCounted) {
     SharedRing<Ask, Direction::to_host> const fills(device(), {.capacity = 8});
-    server().share("fills", fills);
+    server().add("fills", fills);
     auto end = fills.device_handle();
     SharedMailbox<Gains> const shared(device());
-    server().share("gains", shared);
+    server().add("gains", shared);
     Connection const owner = connect();
     auto ring = owner.ring<Ask, Direction::to_host>("fills");
     for (std::uint64_t i = 0; i < 5; ++i) {
@@ -404,7 +404,7 @@ std::vector<std::byte> bytes_of(std::uint64_t number) {
 
 TEST_P(SharedObjectsTest, chunksAreFilledByAClient) {
     Chunks const shared(device(), {.chunk_bytes = chunk_bytes, .chunks = 4});
-    server().share("ticks", shared);
+    server().add("ticks", shared);
     auto end = shared.device_handle();
     Connection const owner = connect();
     auto ring = owner.chunk_ring<std::uint64_t>("ticks");
@@ -425,7 +425,7 @@ TEST_P(SharedObjectsTest, chunksAreFilledByAClient) {
 
 TEST_P(SharedObjectsTest, chunkThatWasBegunIsDroppedAndOneThatIsReadIsKept) {
     Chunks const shared(device(), {.chunk_bytes = chunk_bytes, .chunks = 4});
-    server().share("ticks", shared);
+    server().add("ticks", shared);
     auto end = shared.device_handle();
     auto connection = std::make_optional(connect());
     auto ring = std::make_optional(connection->chunk_ring<std::uint64_t>("ticks"));
@@ -457,10 +457,10 @@ TEST_P(SharedObjectsTest, ownersEndIsTheEndOfEveryWait) {
     SharedRing<Ask, Direction::to_device> const orders_of(device(), {.capacity = 2});
     SharedRing<Ask, Direction::to_host> const fills_of(device());
     SharedChunkRing<> const ticks_of(device());
-    server().share("gains", mailbox_of);
-    server().share("orders", orders_of);
-    server().share("fills", fills_of);
-    server().share("ticks", ticks_of);
+    server().add("gains", mailbox_of);
+    server().add("orders", orders_of);
+    server().add("fills", fills_of);
+    server().add("ticks", ticks_of);
     Connection const owner = connect();
     auto mailbox = owner.mailbox<Gains>("gains");
     auto orders = owner.ring<Ask, Direction::to_device>("orders");
@@ -488,9 +488,9 @@ TEST_P(SharedObjectsTest, ownersEndIsTheEndOfEveryWait) {
 TEST_P(SharedObjectsTest, whatIsAskedForInVain) {
     SharedMailbox<Gains> const shared(device());
     SharedRing<Ask, Direction::to_device> const orders(device());
-    server().share("gains", shared);
-    server().share("orders", orders);
-    CARILLON_EXPECT_ERROR(server().share("gains", orders), UsageError,
+    server().add("gains", shared);
+    server().add("orders", orders);
+    CARILLON_EXPECT_ERROR(server().add("gains", orders), UsageError,
                           R"(there is a mailbox of the name "gains")");
     Connection const owner = connect();
     CARILLON_EXPECT_ERROR(owner.mailbox<Gains>("losses"), RefusedError,
@@ -572,7 +572,7 @@ INSTANTIATE_TEST_SUITE_P(On, HostileObjectsTest, testing::Values("emulated"));
 
 TEST_P(HostileObjectsTest, garbageInAMailbox) {
     SharedMailbox<Gains> const shared(device());
-    server().share("gains", shared);
+    server().add("gains", shared);
     auto end = shared.device_handle();
     std::mt19937_64 random(1);
     {
@@ -596,8 +596,8 @@ TEST_P(HostileObjectsTest, garbageInAMailbox) {
 TEST_P(HostileObjectsTest, garbageInRings) {
     SharedRing<Ask, Direction::to_device> const orders(device(), {.capacity = 8});
     SharedRing<Ask, Direction::to_host> const fills(device(), {.capacity = 8});
-    server().share("orders", orders);
-    server().share("fills", fills);
+    server().add("orders", orders);
+    server().add("fills", fills);
     auto in = orders.device_handle();
     auto out = fills.device_handle();
     std::mt19937_64 random(2);
@@ -632,7 +632,7 @@ TEST_P(HostileObjectsTest, garbageInRings) {
 
 TEST_P(HostileObjectsTest, garbageInChunksAndLiesAboutTheirSizes) {
     Chunks const shared(device(), {.chunk_bytes = chunk_bytes, .chunks = 4});
-    server().share("ticks", shared);
+    server().add("ticks", shared);
     auto end = shared.device_handle();
     std::mt19937_64 random(3);
     {
@@ -687,7 +687,7 @@ struct LedgerBody {
 
 TEST_P(SharedObjectsTest, clientsThatAreKilledLeaveNoGapAndNoEcho) {
     SharedRing<Ask, Direction::to_device> const shared(device(), {.capacity = 16});
-    server().share("orders", shared);
+    server().add("orders", shared);
     Memory const words = device().allocate_host(3 * sizeof(std::uint64_t));
     auto* const host = static_cast<std::uint64_t*>(words.host_ptr());
     RunningKernel const kernel =

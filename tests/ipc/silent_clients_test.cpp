@@ -91,8 +91,8 @@ TEST_F(SilentClientsTest, mailboxThatIsLentIsIdleAndARingThatIsNotEmptyIsBusy) {
     Server server;
     SharedMailbox<Ask> const mailbox(device());
     SharedRing<Ask, Direction::to_device> const ring(device());
-    server.share("mailbox", mailbox);
-    server.share("ring", ring);
+    server.add("mailbox", mailbox);
+    server.add("ring", ring);
     server.open(path());
     Connection const owner(path(), {.timeout = patience});
     auto lent = owner.mailbox<Ask>("mailbox");

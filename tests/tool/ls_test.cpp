@@ -35,7 +35,7 @@ class LsTest : public testing::Test {
 };
 
 TEST_F(LsTest, ownerIsListedWithItsBlocksAndClients) {
-    Server const server = kernel_.serve(path(), {.name = "twice"});
+    Server const server = kernel_.serve(path(), {}, "twice");
     Connection const client(path(), {.name = "a feed"});
     auto channel = client.channel<int, int>("twice");
     EXPECT_EQ(channel.call(4, 10s), 8);
@@ -80,7 +80,7 @@ TEST_F(LsTest, everyObjectIsListed) {
     server.add("twice", kernel_);
     server.add("again", kernel_);
     SharedMailbox<int, Direction::to_host> const status(Device::open("emulated"), 4);
-    server.share("status", status);
+    server.add("status", status);
     Connection const client(path(), {.name = "a screen"});
     auto const reader = client.mailbox<int, Direction::to_host>("status");
     std::string const text = to_text(list());
@@ -102,7 +102,7 @@ TEST_F(LsTest, pathWhereNobodyServesIsAnErrorOfThatPath) {
 
 TEST_F(LsTest, storeIsListedWithItsBuffers) {
     Store const store(Device::open("emulated"), {.bytes = 1U << 20U});
-    Server server = kernel_.serve(path(), {.name = "prices"});
+    Server server = kernel_.serve(path(), {}, "prices");
     server.add(store);
     Buffer const sealed = store.create("table", 100).seal();
     MutableBuffer const open = store.create("", 70'000);

@@ -91,7 +91,7 @@ class WatchedOwnersTest : public testing::Test {
 
 TEST_F(WatchedOwnersTest, ownersAreShownBesideOneThatIsNotThere) {
     Kernel const served = kernel();
-    Server const server = served.serve(path("a"), {.name = "thrice"});
+    Server const server = served.serve(path("a"), {}, "thrice");
     Connection const client(path("a"), {.name = "a feed"});
     auto channel = client.channel<int, int>("thrice");
     for (int i = 0; i < 10; ++i) EXPECT_EQ(channel.call(i, 10s), 3 * i);
@@ -114,9 +114,9 @@ TEST_F(WatchedOwnersTest, ownersAreShownBesideOneThatIsNotThere) {
 
 TEST_F(WatchedOwnersTest, objectsAndTheStoreAreShownBesideKernels) {
     Kernel const served = kernel();
-    Server server = served.serve(path("a"), {.name = "thrice"});
+    Server server = served.serve(path("a"), {}, "thrice");
     SharedRing<int, Direction::to_device> const ring(Device::open("emulated"), {.capacity = 4});
-    server.share("ticks", ring);
+    server.add("ticks", ring);
     Store const store(Device::open("emulated"), {.bytes = 1U << 20U});
     server.add(store);
     Buffer const sealed = store.create("table", 100).seal();

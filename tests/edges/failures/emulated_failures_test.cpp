@@ -213,7 +213,7 @@ void owner_and_client() {
     auto end = orders.device_handle();
     Server server(path, {.log = [](std::string const&) {}});
     server.add("twice", kernel);
-    server.share("orders", orders);
+    server.add("orders", orders);
     Connection const owner(path, {.timeout = 2s});
     require(owner.status().objects.size() == 2, "another number of objects");
     auto channel = owner.channel<int, int>("twice");
@@ -229,7 +229,7 @@ void server_that_opens_again() {
     auto const path = std::filesystem::path(folder.path()) / "owner.sock";
     SharedMailbox<int> const limit(emulated());
     Server server;
-    server.share("limit", limit);
+    server.add("limit", limit);
     std::exception_ptr failed;
     try {
         server.open(path);

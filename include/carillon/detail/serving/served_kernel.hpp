@@ -67,7 +67,7 @@ class ServedKernel {
         : device_(Device::open(options.device)),
           options_(kernel_options(options, device_.info().emulated)),
           kernel_(device_, options_),
-          server_(kernel_.serve(options.path, serve_options(options))) {}
+          server_(kernel_.serve(options.path, serve_options(options), options.name)) {}
 
     [[nodiscard]] ServedKernelFacts facts() const {
         ServedKernelFacts facts{};
@@ -102,7 +102,6 @@ class ServedKernel {
     }
     [[nodiscard]] static ServeOptions serve_options(ServedKernelOptions const& options) {
         ServeOptions serve;
-        serve.name = options.name;
         serve.mode = options.mode;
         serve.users.assign(options.users, options.users + options.users_count);
         serve.groups.assign(options.groups, options.groups + options.groups_count);
