@@ -100,6 +100,9 @@ std::shared_ptr<Backend> open_backend(std::string_view selector, DeviceOptions c
     if (!prefixed || !digits.ends_with(in_host_memory)) {
         return open_ordinal(selector, digits, options);
     }
+    if (options.memory == DeviceMemory::mapped) {
+        throw UsageError(fmt::format("{} and DeviceMemory::mapped exclude each other", selector));
+    }
     digits.remove_suffix(in_host_memory.size());
     DeviceOptions on_host = options;
     on_host.memory = DeviceMemory::host;
