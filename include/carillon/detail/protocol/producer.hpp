@@ -56,7 +56,8 @@ class Producer {
     CARILLON_HD bool try_push(T const& message, OutOfLine data = OutOfLine::none) {
         if (was_full()) [[unlikely]]
             return false;
-        publish(pack(message, tag_of(next_)), data);
+        commit(store(pack(message, tag_of(next_)), data));
+        look_now_and_then();
         return true;
     }
 
@@ -92,8 +93,7 @@ class Producer {
             done += count_here;
         }
         doorbell_.store(far_, next_ - 1);
-        far_.commit(all.where, all.bytes);  // P2
-        doorbell_.commit(far_);
+        commit(all);  // P2
         return fit;
     }
 
@@ -102,14 +102,15 @@ class Producer {
     CARILLON_HD bool try_put(Packed<T> const& message, OutOfLine data = OutOfLine::none) {
         if (was_full()) [[unlikely]]
             return false;
-        publish(with_tag(message, tag_of(next_)), data);
+        put(message, data);
+        look_now_and_then();
         return true;
     }
     // The same for one that there is room for, as was_full() has said: nothing but that. The credit
     // is looked at by whoever asks for room.
     CARILLON_POLICY_CODE
     CARILLON_HD void put(Packed<T> const& message, OutOfLine data = OutOfLine::none) {
-        send(with_tag(message, tag_of(next_)), data);
+        commit(store(with_tag(message, tag_of(next_)), data));
     }
 
     // How many messages have room, as far as is known; looks again where it is less than `wanted`.
@@ -219,16 +220,10 @@ class Producer {
         return {view_.base, view_.lines() * sizeof(Line)};
     }
 
+    // P2, through H2: what was stored leaves this side now, not when a write-combining buffer
+    // happens to be evicted. No order between quads is needed: each carries its tag.
     CARILLON_POLICY_CODE
-    CARILLON_HD void publish(Packed<T> const& message, OutOfLine data) {
-        send(message, data);
-        look_now_and_then();
-    }
-    CARILLON_POLICY_CODE
-    CARILLON_HD void send(Packed<T> const& message, OutOfLine data) {
-        Written const written = store(message, data);
-        // P2, through H2: the line leaves this side now, not when a write-combining buffer happens
-        // to be evicted. No order between quads is needed: each carries its tag.
+    CARILLON_HD void commit(Written written) {
         if (is_leader(lanes_)) {
             far_.commit(written.where, written.bytes);
             doorbell_.commit(far_);
