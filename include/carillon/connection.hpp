@@ -159,11 +159,9 @@ class CARILLON_LAYOUT Connection {
         });
     }
     template <class Handler>
-    [[nodiscard]] auto channel(NameArgument object = "kernel") const {
-        using Messages = detail::MessagesOf<Handler>;
-        using Transport =
-            detail::ChannelTransport<typename Messages::Request, typename Messages::Reply>;
-        return Client<Messages, Transport>(attach(object, Messages()));
+    [[nodiscard]] ClientOf<Handler> channel(NameArgument object = "kernel") const {
+        return ClientOf<Handler>(
+            attach(object, detail::MessageTypes::of<detail::MessagesOf<Handler>>()));
     }
 
     // The host's end of an object that the owner shares by that name (Server::add). It is this
@@ -233,12 +231,8 @@ class CARILLON_LAYOUT Connection {
     [[nodiscard]] std::string why_host_memory() const;
 
    private:
-    template <class Messages>
-    [[nodiscard]] detail::LeasedChannel attach(std::string_view object, Messages /*of*/) const {
-        return attach(object, detail::MessageTypes::of<Messages>());
-    }
-    [[nodiscard]] detail::LeasedChannel attach(std::string_view object,
-                                               detail::MessageTypes const& types) const;
+    [[nodiscard]] detail::ChannelParts attach(std::string_view object,
+                                              detail::MessageTypes const& types) const;
     template <class Layout>
     [[nodiscard]] detail::LeasedEnd<typename Layout::View> end_of(
         std::string_view object, ObjectKind kind, detail::MessageType const& type) const;

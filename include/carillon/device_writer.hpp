@@ -9,13 +9,13 @@
 #include <memory>
 #include <span>
 
-#include "carillon/client.hpp"
 #include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/owned.hpp"
 #include "carillon/detail/host/writer_client.hpp"
 #include "carillon/device.hpp"
 #include "carillon/launch.hpp"
 #include "carillon/memory.hpp"
+#include "carillon/ticket.hpp"
 
 namespace carillon {
 

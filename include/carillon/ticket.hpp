@@ -2,6 +2,7 @@
 // Tickets, which name requests whose replies are taken later.
 #pragma once
 
+#include <atomic>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -9,6 +10,15 @@
 #include "carillon/error.hpp"
 
 namespace carillon {
+
+namespace detail {
+// A number for each client of this process, which its tickets have. No two are equal.
+[[nodiscard]] inline std::uint64_t new_ticket_issuer() {
+    static std::atomic<std::uint64_t> last{0};
+    // Relaxed: numbers have to differ, and nothing is published with one.
+    return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+}  // namespace detail
 
 // Names a submitted request, so that its reply can be taken once, at the client that gave the
 // ticket. No two tickets are equal. A dropped ticket occupies its place at the client for good:

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <utility>
 
+#include "carillon/detail/host/channel_parts.hpp"
 #include "carillon/detail/host/checks.hpp"
 #include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/read_counters.hpp"
@@ -196,4 +197,38 @@ detail::ChannelTable ChannelMemory::device_view() const {
             in_pairs_};
 }
 
+namespace detail {
+
+ChannelParts own_channel(Device const& device, std::shared_ptr<ChannelMemory> memory,
+                         unsigned index, ChannelShape const& shape, HostWait wait,
+                         std::shared_ptr<ChannelPeer> kernel, std::uint64_t* doorbell) {
+    memory = checked_memory(device, std::move(memory), index, shape, kernel != nullptr);
+    ChannelTable const table = memory->host_view();
+    return {.view = table.channel(index),
+            .far = device.access(memory->device_memory()),
+            .wait = wait,
+            .counters = table.counters(index),
+            .served_by = memory->served_by(),
+            .kernel = std::move(kernel),
+            .memory = std::move(memory),
+            .index = index,
+            .doorbell = doorbell};
+}
+
+ChannelParts own_channel(Device const& device, ChannelShape const& shape) {
+    return own_channel(device, std::make_shared<ChannelMemory>(device, 1, shape), 0, shape,
+                       HostWait::for_kernel(device.traits(), 1), nullptr, nullptr);
+}
+
+ChannelView device_channel(ChannelParts const& parts) {
+    if (parts.memory == nullptr) throw UsageError("the kernel is another process's");
+    if (parts.kernel != nullptr) {
+        throw UsageError(
+            "a block of the PersistentKernel has this end: one of a Channel that "
+            "you make is for a kernel that you write");
+    }
+    return parts.memory->device_view().channel(parts.index);
+}
+
+}  // namespace detail
 }  // namespace carillon

@@ -140,13 +140,16 @@ std::shared_ptr<ClientLease> ClientSession::lease_of(std::string_view object, Ob
     return lease;
 }
 
-LeasedChannel ClientSession::attach(std::string_view object, MessageTypes const& types) {
+ChannelParts ClientSession::attach(std::string_view object, MessageTypes const& types) {
     auto lease = lease_of(object, ObjectKind::kernel, types);
     MappedChannel const& mapped = lease->mapped();
-    ChannelView const view = mapped.view();
-    CounterWords* const counters = mapped.counters();
-    ServedBy const served_by = mapped.served_by();
-    return {leased(std::move(lease), view, link_->options().wait), counters, served_by};
+    return {.view = mapped.view(),
+            .far = mapped.access(),
+            .wait = mapped.wait(link_->options().wait),
+            .counters = mapped.counters(),
+            .served_by = mapped.served_by(),
+            .kernel = lease,
+            .lease = lease};
 }
 
 std::shared_ptr<ClientLease> ClientSession::map_anywhere(Attach attach, Deadline const& deadline) {

@@ -36,7 +36,7 @@ class ClientSession final : public LeaseListener,
     ClientSession& operator=(ClientSession const&) = delete;
     ~ClientSession() override { link_->stop_listening(); }
 
-    [[nodiscard]] LeasedChannel attach(std::string_view object, MessageTypes const& types);
+    [[nodiscard]] ChannelParts attach(std::string_view object, MessageTypes const& types);
     // The host's end of an object. `type`: of its values. A log is a mailbox, too.
     template <class Layout>
     [[nodiscard]] LeasedEnd<typename Layout::View> end_of(std::string_view object, ObjectKind kind,

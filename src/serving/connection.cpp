@@ -47,8 +47,8 @@ std::string Connection::why_host_memory() const {
     return in_call_to("Connection::why_host_memory", session_, &ClientSession::why_host_memory);
 }
 
-detail::LeasedChannel Connection::attach(std::string_view object,
-                                         detail::MessageTypes const& types) const {
+detail::ChannelParts Connection::attach(std::string_view object,
+                                        detail::MessageTypes const& types) const {
     return in_call_to("Connection::channel", session_, &ClientSession::attach, object, types);
 }
 

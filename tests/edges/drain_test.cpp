@@ -171,7 +171,7 @@ TEST_F(DrainTest, saysThatTheKernelItselfHasNotEnded) {
 class OpenPool {
    public:
     using Body = detail::PoolBody<CountsServed, int, int>;
-    using Client = carillon::Client<detail::OneRequest<int, int>, detail::PoolTransport<int, int>>;
+    using Client = carillon::Client<int, int, Pool>;
 
     explicit OpenPool(Device const& device)
         : state_(std::make_shared<detail::PoolState>(

@@ -30,7 +30,7 @@ namespace {
 using Types = detail::OneRequest<Ask, Told>;
 
 // All that C can write.
-std::vector<std::span<std::byte>> writable(detail::LeasedChannel const& channel) {
+std::vector<std::span<std::byte>> writable(detail::ChannelParts const& channel) {
     detail::MappedChannel const& mapped =
         static_cast<detail::ClientLease const&>(*channel.lease).mapped();
     return {mapped.device_bytes(), mapped.host_bytes()};
@@ -47,7 +47,7 @@ class HostileTo : public testing::Test {
         return detail::make_shared_own<detail::ClientSession>(
             detail::Link::connect(path_.get(), {.timeout = patience}));
     }
-    [[nodiscard]] static detail::LeasedChannel attach(detail::ClientSession& session) {
+    [[nodiscard]] static detail::ChannelParts attach(detail::ClientSession& session) {
         return session.attach("kernel", detail::MessageTypes::of<Types>());
     }
 
@@ -77,7 +77,7 @@ class HostileTo : public testing::Test {
     void expect_garbage_harms_nobody(unsigned seed) {
         {
             auto const session = connect();
-            detail::LeasedChannel const channel = attach(*session);
+            detail::ChannelParts const channel = attach(*session);
             std::mt19937_64 random(seed);
             expect_others_unharmed([&](unsigned /*round*/) {
                 for (std::span<std::byte> const bytes : writable(channel)) {
@@ -112,7 +112,7 @@ TEST_F(HostileTest, garbageInEveryWordOfItsMemory) { expect_garbage_harms_nobody
 TEST_F(HostileTest, creditsThatRunBackwardsOrFarAhead) {
     {
         auto const session = connect();
-        detail::LeasedChannel const leased = attach(*session);
+        detail::ChannelParts const leased = attach(*session);
         Channel<Ask, Told> channel(leased);
         expect_others_unharmed([&](unsigned round) {
             (void)channel.try_submit({round});
@@ -127,7 +127,7 @@ TEST_F(HostileTest, creditsThatRunBackwardsOrFarAhead) {
 TEST_F(HostileTest, tagsOfRequestsThatWereNeverSent) {
     {
         auto const session = connect();
-        detail::LeasedChannel const leased = attach(*session);
+        detail::ChannelParts const leased = attach(*session);
         RingView const& ring = leased.view.requests;
         expect_others_unharmed([&](unsigned round) {
             Line const line = with_tag(Line{}, static_cast<Tag>(ring.first + round));
@@ -144,7 +144,7 @@ TEST_F(HostilePoolTest, garbageInEveryWordOfItsMemory) { expect_garbage_harms_no
 TEST_F(HostilePoolTest, requestsWithoutAPauseOrARoomForTheirReplies) {
     {
         auto const session = connect();
-        detail::LeasedChannel const leased = attach(*session);
+        detail::ChannelParts const leased = attach(*session);
         RingView const& ring = leased.view.requests;
         std::jthread const flood([&](std::stop_token const& stop) {
             for (Sequence number = ring.first; !stop.stop_requested(); ++number) {
@@ -167,7 +167,7 @@ class NonsenseTest : public testing::Test {
         Channel<Ask, Told> other(attach(*connect("another")));
         EXPECT_EQ(other.call({1}, patience).twice, 2U);
         auto const session = connect("hostile");
-        detail::LeasedChannel const leased = attach(*session);
+        detail::ChannelParts const leased = attach(*session);
         Channel<Ask, Told> channel(leased);
         EXPECT_EQ(channel.call({2}, patience).twice, 4U);
         harm(*leased.counters, leased.view.replies.first);
@@ -190,7 +190,7 @@ class NonsenseTest : public testing::Test {
         return detail::make_shared_own<detail::ClientSession>(
             detail::Link::connect(path_.get(), {.name = name, .timeout = patience}));
     }
-    [[nodiscard]] static detail::LeasedChannel attach(detail::ClientSession& session) {
+    [[nodiscard]] static detail::ChannelParts attach(detail::ClientSession& session) {
         return session.attach("kernel", detail::MessageTypes::of<Types>());
     }
     [[nodiscard]] bool nothing_said() {

@@ -121,12 +121,13 @@ TEST_P(CommandKernelTest, refusalComesBackAsAnErrorWithItsCode) {
 TEST_P(CommandKernelTest, commandThatTheKernelDoesNotKnowIsAUsageError) {
     PersistentKernel<DeskHandler> kernel(device());
     auto& desk = kernel.channel();
+    Client<Desk::Request, PersistentKernel<DeskHandler>::Client::Reply>& packets = desk;
     auto request = Desk::pack(Ask{1});
     request.kind = Unknown::opcode;
-    auto const reply = desk.call(request, patience);
+    auto const reply = packets.call(request, patience);
     EXPECT_EQ(reply.kind, static_cast<std::uint32_t>(ReplyStatus::unknown_command));
     // A host whose table has more commands than the kernel's gets this error.
-    auto const ticket = CommandTicket<Ask>(desk.submit(request, patience));
+    auto const ticket = CommandTicket<Ask>(packets.submit(request, patience));
     CARILLON_EXPECT_ERROR(desk.wait(ticket, patience), UsageError,
                           "the kernel knows no command with the opcode of carillon::test::Ask");
     EXPECT_EQ(desk.call(Ask{1}, patience), Ask{2});

@@ -8,8 +8,6 @@
 
 #include "carillon/detail/access/host_mapped.hpp"
 #include "carillon/detail/host/channel_peer.hpp"
-#include "carillon/detail/protocol/channel_view.hpp"
-#include "carillon/detail/protocol/counter_words.hpp"
 #include "carillon/error.hpp"
 #include "carillon/wait.hpp"
 
@@ -32,10 +30,6 @@ struct LeasedEnd {
     HostMapped far;
     HostWait wait;
     std::uint32_t chunk_bytes = 0;  // of a ring of chunks
-};
-struct LeasedChannel : LeasedEnd<ChannelView> {
-    CounterWords* counters;
-    ServedBy served_by;
 };
 
 // The owner of an object's end: this process, or another one that lends it.
@@ -61,13 +55,13 @@ class LentBy {
     std::shared_ptr<ChannelLease> lease_;
 };
 
-// Registers a function by ChannelLease::ask, and withdraws it when destroyed.
+// Registers a function by ChannelLease::ask, and withdraws it when destroyed. Without a lease it
+// does nothing.
 class AnswersWatched {
    public:
-    AnswersWatched() = default;
     AnswersWatched(std::shared_ptr<ChannelLease> lease, std::function<bool()> answered)
         : lease_(std::move(lease)) {
-        lease_->ask(std::move(answered));
+        if (lease_) lease_->ask(std::move(answered));
     }
     ~AnswersWatched() {
         if (lease_) lease_->ask(nullptr);

@@ -71,10 +71,6 @@ class ClientList {
     std::vector<std::unique_ptr<Client>> clients_;
 };
 
-template <class Messages>
-using ChannelClient =
-    Client<Messages, ChannelTransport<typename Messages::Request, typename Messages::Reply>>;
-
 // How its clients wait. Made before memory is touched: it throws UnsupportedError.
 [[nodiscard]] inline HostWait wait_of_clients(Device const& device, KernelOptions const& options) {
     return HostWait::for_kernel(device.traits(), blocks_of(options), options.wait);
@@ -85,7 +81,7 @@ inline namespace CARILLON_TOOLCHAIN {
 template <class Handler>
 class Route<Handler, Channels> {
    public:
-    using Client = ChannelClient<MessagesOf<Handler>>;
+    using Client = ClientOf<Handler>;
 
     Route(Device const& device, KernelOptions const& options)
         : wait_(wait_of_clients(device, options)),
@@ -178,7 +174,7 @@ class Route<Handler, WatchedChannels> {
                   "share no state");
 
    public:
-    using Client = ChannelClient<MessagesOf<Handler>>;
+    using Client = ClientOf<Handler>;
 
     Route(Device const& device, KernelOptions const& options)
         : wait_(wait_of_clients(device, options)),

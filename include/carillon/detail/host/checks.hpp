@@ -7,10 +7,15 @@
 #include <memory>
 #include <span>
 
-#include "carillon/channel_memory.hpp"
+#include "carillon/detail/protocol/channel_view.hpp"
+#include "carillon/detail/wire/language.hpp"
 #include "carillon/detail/wire/line.hpp"
-#include "carillon/device.hpp"
 #include "carillon/error.hpp"
+
+namespace carillon {
+class ChannelMemory;
+class CARILLON_LAYOUT Device;
+}  // namespace carillon
 
 namespace carillon::detail {
 

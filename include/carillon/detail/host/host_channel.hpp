@@ -16,14 +16,16 @@
 
 namespace carillon::detail {
 
-// Nobody closes the channel.
+// A kernel that nobody drains.
 struct AlwaysOpen {
-    void operator()() const {}
+    static void require_open() {}
+    static void warm() {}
 };
 
-// Requests are known by their sequence numbers. Neither copied nor moved.
-template <class Request, class Reply, class Near, class Far>
-class HostChannel {
+// Requests are known by their sequence numbers. Neither copied nor moved. `Kernel`: what the client
+// knows of the kernel; its require_open() throws when no request may be sent any more.
+template <class Request, class Reply, class Near, class Far, class Kernel = AlwaysOpen>
+class HostChannel : public Kernel {
    public:
     // `doorbell`: where a block that watches many channels hears of a request; nullptr where it
     // polls the ring itself. `counters`: where it counts; nullptr: where nobody looks. Of a channel
@@ -31,8 +33,9 @@ class HostChannel {
     // been taken was, too.
     HostChannel(RingView const& requests, RingView const& replies, Near near, Far far,
                 std::uint64_t* doorbell = nullptr, CounterWords* counters = nullptr,
-                ServedBy served_by = ServedBy::one_block)
-        : requests_(requests, far, near, TailDoorbell(doorbell)),
+                ServedBy served_by = ServedBy::one_block, Kernel const& kernel = {})
+        : Kernel(kernel),
+          requests_(requests, far, near, TailDoorbell(doorbell)),
           counters_(counters == nullptr ? &own_counters_ : counters),
           replies_(replies, near, far),
           kept_(requests.capacity),
@@ -45,34 +48,48 @@ class HostChannel {
     HostChannel& operator=(HostChannel const&) = delete;
 
     // Sends a request, or returns nothing when as many replies are outstanding as there are slots.
-    // Calls open() after all_answered() has become false for the request, and before sending it:
-    // where open() throws, nothing is sent.
-    template <class Open = AlwaysOpen>
-    [[nodiscard]] std::optional<Sequence> try_submit(Request const& request, OutOfLine data,
-                                                     Open const& open = {}) {
-        Sequence const number = requests_.next();
+    // Throws as require_open(), which it calls after all_answered() has become false for the
+    // request; nothing was sent then.
+    [[nodiscard]] std::optional<Sequence> try_submit(Request const& request, OutOfLine data) {
         if (places(1) == 0) [[unlikely]] {
-            open();
+            Kernel::require_open();
             stall();
             return {};
         }
-        if (!push(1, open, [&] { return requests_.try_push(request, data); })) [[unlikely]] {
+        bool pushed = false;
+        Sequence const number = announce(1);
+        try {
+            Kernel::require_open();
+            pushed = requests_.try_push(request, data);
+        } catch (...) {
+            drop_from(number);
+            throw;
+        }
+        submitted(pushed, 1);
+        if (!pushed) [[unlikely]] {
             stall();
             return {};
         }
         return number;
     }
 
-    // The same for the first ones of `count` requests, as many as there is room for: with one
-    // fence. Returns how many. The first has the number next().
-    template <class Open = AlwaysOpen>
+    // Sends the first ones of `count` requests, as many as there is room for, with one fence, and
+    // returns how many. The first has the number next(). Throws as try_submit().
     [[nodiscard]] std::size_t try_submit_n(Request const* requests, std::size_t count,
-                                           OutOfLine data, Open const& open = {}) {
+                                           OutOfLine data) {
         std::size_t const most = places(count);
-        std::size_t const sent =
-            push(most, open, [&] { return requests_.try_push_n(requests, most, data); });
-        if (sent < count) stall(sent == 0);
-        return sent;
+        std::size_t pushed = 0;
+        Sequence const first = announce(most);
+        try {
+            Kernel::require_open();
+            pushed = requests_.try_push_n(requests, most, data);
+        } catch (...) {
+            drop_from(first);
+            throw;
+        }
+        submitted(pushed, most);
+        if (pushed < count) stall(pushed == 0);
+        return pushed;
     }
     [[nodiscard]] std::uint32_t capacity() const { return requests_.capacity(); }
     // The number that the next request will get.
@@ -104,6 +121,7 @@ class HostChannel {
 
     // Does what try_submit() and try_take() do but for sending and taking.
     void warm() {
+        Kernel::warm();
         requests_.warm();
         replies_.warm();
     }
@@ -135,8 +153,8 @@ class HostChannel {
 
    private:
     enum class State : std::uint8_t { none, arrived, abandoned };
-    // What is known of a request beyond its number: only of those whose replies came before others
-    // that are awaited, or were given up before they came. Who takes replies in order has none.
+    // The state of a request whose reply came before others that are awaited, or was given up
+    // before it came. A client that takes replies in order has none.
     struct Kept {
         Packed<Reply> reply{};
         Sequence number = 0;
@@ -174,7 +192,7 @@ class HostChannel {
         return std::min<std::size_t>(places_, count);
     }
     [[gnu::noinline]] void look_for_places(std::size_t count) {
-        // What is outstanding always has room in the reply ring, even if nobody ever looks again.
+        // Outstanding replies always have room in the reply ring, even if nobody ever looks again.
         if (outstanding() + replies_.held() + count > requests_.capacity()) replies_.return_held();
         std::uint64_t const room = requests_.capacity() - outstanding() - replies_.held();
         places_ = static_cast<std::uint32_t>(room);
@@ -185,34 +203,32 @@ class HostChannel {
         while (places_ < most && place(requests_.next() + places_).state == State::none) ++places_;
     }
 
-    // Pushes at most `most` requests. What a flush that throws (non-coherent memory) may have sent
-    // has its reply dropped.
-    template <class Open, class Push>
-    [[nodiscard]] auto push(std::size_t most, Open const& open, Push&& push) {
-        Sequence const first = requests_.next();
-        detail::announce(&announced_, first - 1 + most);
-        try {
-            open();
-            auto const pushed = push();
-            places_ -= static_cast<std::uint32_t>(pushed);
-            tell_submitted();
-            if (pushed != most) [[unlikely]]
-                withdraw();
-            return pushed;
-        } catch (...) {
-            for (Sequence number = first; number != requests_.next(); ++number) abandon(number);
-            tell_submitted();
-            withdraw();
-            throw;
-        }
+    // Announces the next `most` requests, and returns the number of the first.
+    [[nodiscard]] Sequence announce(std::size_t most) {
+        detail::announce(&announced_, requests_.next() - 1 + most);
+        return requests_.next();
     }
-    // What was announced and not sent will not be sent.
+    // Says that `pushed` of the `most` announced requests have been pushed.
+    void submitted(std::size_t pushed, std::size_t most) {
+        places_ -= static_cast<std::uint32_t>(pushed);
+        tell_submitted();
+        if (pushed != most) [[unlikely]]
+            withdraw();
+    }
+    // The replies to what a flush that throws (non-coherent memory) may have sent, from request
+    // `first` on, are dropped.
+    void drop_from(Sequence first) {
+        for (Sequence number = first; number != requests_.next(); ++number) abandon(number);
+        tell_submitted();
+        withdraw();
+    }
+    // Announced requests that were not sent will not be sent.
     void withdraw() { CounterWords::store(announced_, requests_.next() - 1); }
     // For whoever watches.
     void tell_submitted() { CounterWords::store(counters_->submitted, requests_.next() - 1); }
     void tell_taken() { CounterWords::store(counters_->taken, replies_.next() - 1); }
 
-    // The ring is full. Of each request that meets that counted once, however often it is tried.
+    // The ring is full. Each request that meets that is counted once, however often it is tried.
     [[gnu::noinline]] void stall(bool nothing_sent = true) {
         if (stalled_ != requests_.next()) CounterWords::count(counters_->stalls);
         stalled_ = requests_.next();

@@ -7,9 +7,9 @@
 
 #include "carillon/channel_memory.hpp"
 #include "carillon/client.hpp"
+#include "carillon/detail/host/client_pool.hpp"
 #include "carillon/detail/host/kernel_supervisor.hpp"
 #include "carillon/detail/host/pool_state.hpp"
-#include "carillon/detail/host/pool_transport.hpp"
 #include "carillon/detail/host/route.hpp"
 #include "carillon/detail/kernel/handler.hpp"
 #include "carillon/detail/kernel/handlers.hpp"
@@ -33,7 +33,7 @@ class Route<Handler, Pool> {
     using Reply = typename Messages::Reply;
 
    public:
-    using Client = carillon::Client<Messages, PoolTransport<Request, Reply>>;
+    using Client = ClientOf<Handler, Pool>;
 
     Route(Device const& device, KernelOptions const& options)
         : state_(std::make_shared<PoolState>(device, options, threads_of<Handler>(),

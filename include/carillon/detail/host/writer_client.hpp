@@ -8,11 +8,11 @@
 #include <span>
 #include <vector>
 
-#include "carillon/client.hpp"
 #include "carillon/detail/host/copy_kernel.hpp"
 #include "carillon/detail/host/copy_queue.hpp"
 #include "carillon/device.hpp"
 #include "carillon/memory.hpp"
+#include "carillon/ticket.hpp"
 
 namespace carillon {
 struct DeviceWriterOptions;

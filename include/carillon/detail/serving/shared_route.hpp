@@ -28,7 +28,7 @@ inline namespace CARILLON_TOOLCHAIN {
 template <class Handler>
 class LeasedRoute {
    public:
-    using Client = ChannelClient<MessagesOf<Handler>>;
+    using Client = ClientOf<Handler>;
 
     // Moved, not assigned.
     LeasedRoute(LeasedRoute&&) noexcept = default;

@@ -22,13 +22,21 @@
 #include "carillon/detail/protocol/reply_slots.hpp"
 #include "carillon/error.hpp"
 #include "carillon/mpmc_ring.hpp"
+#include "carillon/ticket.hpp"
 #include "carillon/wait.hpp"
+
+namespace carillon {
+struct Pool;  // kernel_options.hpp
+}  // namespace carillon
 
 namespace carillon::detail {
 
+template <class Way, class Request, class Reply>
+class ClientEnd;  // client_channel.hpp
+
 // Moved, not assigned.
 template <class Request, class Reply>
-class PoolTransport {
+class ClientEnd<Pool, Request, Reply> {
     // A reply that is outstanding, or room for one.
     struct Slot {
         Slot(ReplySlots const& reply_slots, std::uint32_t own) : claim(reply_slots, own) {}
@@ -37,13 +45,12 @@ class PoolTransport {
     };
 
    public:
-    static constexpr bool is_channel = false;
     using Sent = Slot*;
 
     [[nodiscard]] static MessageOf<Request> request() { return {}; }
 
     // Throws UsageError when Pool::clients have one.
-    explicit PoolTransport(std::shared_ptr<PoolState> state)
+    explicit ClientEnd(std::shared_ptr<PoolState> state)
         : state_(std::move(state)),
           producer_(MpmcProducerAccess::make<AddressedRequest<Request>>(
               owned(state_).ring(), "clients of the kernel are in use (Pool::clients)")),
@@ -59,11 +66,11 @@ class PoolTransport {
         // Relaxed, here and below: a dead thread's mutex orders it (ClientRecord).
         record_->sends_at.store(0, std::memory_order_relaxed);
     }
-    PoolTransport(PoolTransport&&) noexcept = default;
-    PoolTransport& operator=(PoolTransport&&) = delete;
-    PoolTransport(PoolTransport const&) = delete;
-    PoolTransport& operator=(PoolTransport const&) = delete;
-    ~PoolTransport() = default;
+    ClientEnd(ClientEnd&&) noexcept = default;
+    ClientEnd& operator=(ClientEnd&&) = delete;
+    ClientEnd(ClientEnd const&) = delete;
+    ClientEnd& operator=(ClientEnd const&) = delete;
+    ~ClientEnd() = default;
 
     void require_own() const { mark_.require_own(); }
     // Meanwhile, what clients that died had is given up.
@@ -78,7 +85,7 @@ class PoolTransport {
     [[nodiscard]] HostWait const& wait_style() const { return owned(state_).wait(); }
 
     // Throws StoppedError when the kernel takes no more requests; nothing was sent then.
-    [[nodiscard]] std::optional<Sent> try_send(Request const& request, OutOfLine data) {
+    [[nodiscard]] std::optional<Sent> try_submit(Request const& request, OutOfLine data) {
         KernelSupervisor const& kernel = owned(state_).kernel();
         require_place();
         full_ = NoRoom::client;
@@ -112,7 +119,7 @@ class PoolTransport {
     }
 
     // Its slot is the last to be tried: the reply is still to come.
-    void give_up(Sent slot) {
+    void abandon(Sent slot) {
         if (producer_.has_place()) slot->claim.give_up();
         leave(*slot);
         std::rotate(free_.begin(), free_.end() - 1, free_.end());
@@ -129,14 +136,14 @@ class PoolTransport {
         producer_.warm();
     }
 
-    // What a ticket says of a request.
-    [[nodiscard]] static std::uint64_t number_of(Sent slot) { return slot->awaited; }
-    [[nodiscard]] std::uint32_t slot_of(Sent slot) const { return index_of(*slot); }
+    [[nodiscard]] Ticket ticket(std::uint64_t issuer, Sent slot) const {
+        return {issuer, slot->awaited, index_of(*slot)};
+    }
     // Throws UsageError when no reply is outstanding for such a ticket.
-    [[nodiscard]] Sent find(std::uint64_t number, std::uint32_t index) {
-        if (index < slots_.size()) {
-            Slot& slot = slots_[index];
-            if (slot.awaited == number && slot.awaited != 0) return &slot;
+    [[nodiscard]] Sent find(Ticket const& ticket) {
+        if (ticket.slot() < slots_.size()) {
+            Slot& slot = slots_[ticket.slot()];
+            if (slot.awaited == ticket.number() && slot.awaited != 0) return &slot;
         }
         throw UsageError("no reply is outstanding for this ticket");
     }
@@ -158,7 +165,7 @@ class PoolTransport {
     // Q1, pairs with Q2: the claim, a locked instruction, comes before the look.
     [[nodiscard]] static bool is_open(KernelSupervisor const& kernel) {
         cpu::ProcessFence::light();
-        // Relaxed: as ChannelTransport::require_open.
+        // Relaxed: as KernelOfClient::require_open.
         return kernel.state_word().load(std::memory_order_relaxed) == KernelState::running;
     }
 
@@ -174,7 +181,7 @@ class PoolTransport {
     }
 
     // Takes the place of a slot, the last of `free_` then; false where late replies are under way
-    // to all of them. What is sent from there is on record before.
+    // to all of them. A request that is sent from there is on record before.
     [[nodiscard]] bool claim() {
         for (std::size_t i = free_.size(); i-- > 0;) {
             Slot& slot = slots_[free_[i]];
