@@ -171,7 +171,8 @@ void use(carillon::Device const& device) {
     (void)carillon::CommandTicket<int>(carillon::Ticket());
     (void)watched<Handler<int, int>>(device).channel();
     use_kernel<SeveralThreads>(device);
-    use_pool<CommandToAPool<1020>>(device);
+    using Pooled = carillon::PersistentKernel<CommandToAPool<1020>, carillon::Pool>;
+    (void)Pooled(device).client().try_submit(CommandOf<1020>{});
     use_service<CommandOf<40>>(device);
     use_chunks<CommandOf<40>>(device);
     use_kernel<Sized<carillon::detail::handler_bytes>>(device);
