@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `carillon-bench`, the laboratory: a line for each subcommand.
-#include "command/program.hpp"
-#include "copy/copy.hpp"
+#include "command/main_program.hpp"
+#include "copy/run_copy.hpp"
 #include "idle/idle.hpp"
 #include "ipc/ipc.hpp"
 #include "load/load.hpp"

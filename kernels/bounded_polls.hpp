@@ -2,7 +2,7 @@
 // Polls of a device thread that end: a lost message does not leave a kernel behind.
 #pragma once
 
-#include <carillon/detail/access/device.hpp>
+#include <carillon/detail/access/device_near_far.hpp>
 #include <cstdint>
 
 namespace carillon::tool {

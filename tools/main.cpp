@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The `carillon` command: a line for each subcommand.
-#include "command/program.hpp"
+#include "command/main_program.hpp"
 #include "doctor/doctor.hpp"
 #include "info/info.hpp"
 #include "ls/ls.hpp"
 #include "metrics/metrics.hpp"
 #include "rtt/rtt.hpp"
-#include "serve/serve.hpp"
+#include "serve/running_served.hpp"
 #include "top/top.hpp"
 #include "tune/tune.hpp"
 #include "verify/verify.hpp"

@@ -7,7 +7,7 @@
 #include <chrono>
 #include <thread>
 
-#include "kernels/rtt.hpp"
+#include "kernels/rtt_kernels.hpp"
 #include "measure/line_rig.hpp"
 #include "measure/pauses.hpp"
 #include "measure/turns.hpp"

@@ -2,7 +2,7 @@
 #include <carillon/carillon.hpp>
 #include <optional>
 
-#include "kernels/rtt.hpp"
+#include "kernels/rtt_kernels.hpp"
 #include "load/targets.hpp"
 
 namespace carillon::tool {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "kernels/rate_kernels.hpp"
-#include "rate/measures.hpp"
+#include "rate/rate_measures.hpp"
 
 namespace carillon::tool {
 

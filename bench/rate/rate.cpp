@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "measure/turns.hpp"
-#include "rate/measures.hpp"
+#include "rate/rate_measures.hpp"
 
 namespace carillon::tool {
 

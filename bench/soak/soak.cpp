@@ -6,7 +6,7 @@
 #include <exception>
 #include <string>
 
-#include "soak/driver.hpp"
+#include "soak/soak_driver.hpp"
 
 namespace carillon::tool {
 namespace {

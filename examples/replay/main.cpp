@@ -8,7 +8,7 @@
 #include <filesystem>
 
 #include "command/common.hpp"
-#include "command/program.hpp"
+#include "command/main_program.hpp"
 #include "examples/replay/replay.hpp"
 #include "measure/latency.hpp"
 #include "report/environment.hpp"

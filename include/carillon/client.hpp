@@ -18,7 +18,7 @@
 #include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/message_of.hpp"
 #include "carillon/detail/host/time_over.hpp"
-#include "carillon/detail/kernel/messages.hpp"
+#include "carillon/detail/kernel/handler_messages.hpp"
 #include "carillon/detail/machine/code_location.hpp"
 #include "carillon/detail/machine/prefetch.hpp"
 #include "carillon/detail/wire/line.hpp"

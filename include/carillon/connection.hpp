@@ -19,7 +19,7 @@
 #include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/message_of.hpp"
 #include "carillon/detail/host/message_types.hpp"
-#include "carillon/detail/kernel/messages.hpp"
+#include "carillon/detail/kernel/handler_messages.hpp"
 #include "carillon/detail/protocol/object_view.hpp"
 #include "carillon/detail/wire/language.hpp"
 #include "carillon/device.hpp"

@@ -7,14 +7,14 @@
 #include <type_traits>
 
 #include "carillon/block.hpp"
+#include "carillon/detail/host/argument_checks.hpp"
 #include "carillon/detail/host/channel_lease.hpp"
-#include "carillon/detail/host/checks.hpp"
 #include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/message_of.hpp"
 #include "carillon/detail/host/process_mark.hpp"
 #include "carillon/detail/host/taken_once.hpp"
 #include "carillon/detail/protocol/endpoints.hpp"
-#include "carillon/detail/protocol/mailbox.hpp"
+#include "carillon/detail/protocol/mailbox_protocol.hpp"
 #include "carillon/device.hpp"
 #include "carillon/for_tests.hpp"
 #include "carillon/memory.hpp"
@@ -160,7 +160,8 @@ class Mailbox {
         detail::MailboxView const view = view_at(memory_.host_ptr());
         detail::format_mailbox(view);
         memory_.flush(0, memory_.size());
-        // Quads need two steps; here every word has its own tag (detail/protocol/mailbox.hpp).
+        // Quads need two steps; here every word has its own tag
+        // (detail/protocol/mailbox_protocol.hpp).
         HostStores stores = device.stores();
         stores.mode = detail::PublishMode::one_step;
         if constexpr (to_device) {

@@ -14,8 +14,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "carillon/detail/access/device.hpp"
-#include "carillon/detail/host/checks.hpp"
+#include "carillon/detail/access/device_near_far.hpp"
+#include "carillon/detail/host/argument_checks.hpp"
 #include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/mpmc_ring_state.hpp"
 #include "carillon/detail/host/owned.hpp"
@@ -23,7 +23,7 @@
 #include "carillon/detail/host/producer_registry.hpp"
 #include "carillon/detail/machine/group.hpp"
 #include "carillon/detail/machine/process_fence.hpp"
-#include "carillon/detail/protocol/mpmc_ring.hpp"
+#include "carillon/detail/protocol/mpmc_ring_protocol.hpp"
 #include "carillon/device.hpp"
 #include "carillon/error.hpp"
 #include "carillon/for_tests.hpp"

@@ -7,7 +7,7 @@
 // which is linked with Carillon like any program (docs/ipc.md).
 #pragma once
 
-#include "carillon/detail/serving/served_kernel.hpp"
+#include "carillon/detail/serving/served_handler.hpp"
 #include "carillon/served_library.hpp"
 
 // For a default-constructed handler, with one block for each client: SharedChannels. Use it once in

@@ -17,8 +17,8 @@
 #include "carillon/arguments.hpp"
 #include "carillon/block.hpp"
 #include "carillon/chunk_ring.hpp"
-#include "carillon/detail/access/device.hpp"
-#include "carillon/detail/host/checks.hpp"
+#include "carillon/detail/access/device_near_far.hpp"
+#include "carillon/detail/host/argument_checks.hpp"
 #include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/message_types.hpp"
 #include "carillon/detail/host/process_mark.hpp"
@@ -237,7 +237,7 @@ SharedMailbox<T, Direction::to_host>::SharedMailbox(Device const& device, T cons
     object_ = std::make_shared<detail::PublishedObject>(
         device, ObjectKind::mailbox_to_host, shape,
         detail::message_type<T>(detail::mailbox_lines<T>), options.for_tests.first, true);
-    // The CPU's own memory, in which every word has its tag (detail/protocol/mailbox.hpp).
+    // The CPU's own memory, in which every word has its tag (detail/protocol/mailbox_protocol.hpp).
     detail::MailboxWriter<T, HostMapped>(object_->host_view(), HostMapped(HostStores{}))
         .set(initial);
 } catch (...) {

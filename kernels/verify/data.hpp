@@ -3,7 +3,7 @@
 // again only after a receipt that depends on the data that were read.
 #pragma once
 
-#include "kernels/verify/litmus.hpp"
+#include "kernels/verify/station.hpp"
 
 namespace carillon::tool {
 

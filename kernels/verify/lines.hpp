@@ -2,7 +2,7 @@
 // Litmus tests of rings: every line's content and order, and that no slot is written too early.
 #pragma once
 
-#include "kernels/verify/litmus.hpp"
+#include "kernels/verify/station.hpp"
 
 namespace carillon::tool {
 

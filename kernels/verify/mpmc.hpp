@@ -5,7 +5,7 @@
 
 #include <carillon/block.hpp>
 
-#include "kernels/verify/litmus.hpp"
+#include "kernels/verify/station.hpp"
 
 namespace carillon::tool {
 

@@ -15,8 +15,8 @@
 #include <type_traits>
 
 #include "carillon/error.hpp"
-#include "door.hpp"
 #include "errors.hpp"
+#include "py_door.hpp"
 
 namespace carillon::python {
 namespace {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "bindings.hpp"
-#include "bytes.hpp"
+#include "held_bytes.hpp"
 
 namespace carillon::python {
 

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "carillon/error.hpp"
-#include "door.hpp"
+#include "py_door.hpp"
 
 namespace carillon::python {
 namespace {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "bindings.hpp"
-#include "memory.hpp"
+#include "py_memory.hpp"
 
 namespace carillon::python {
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "bindings.hpp"
-#include "door.hpp"
+#include "py_door.hpp"
 
 namespace {
 

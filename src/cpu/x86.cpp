@@ -2,7 +2,7 @@
 #include "carillon/detail/machine/x86.hpp"
 
 #include "carillon/detail/machine/prefetch.hpp"
-#include "cpu/stores.hpp"
+#include "cpu/store_forms.hpp"
 
 namespace carillon {
 

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "cuda/driver.hpp"
+#include "cuda/cuda_driver.hpp"
 #include "vulkan/vulkan_device.hpp"
 
 namespace carillon::detail {

@@ -11,8 +11,8 @@
 #include <string>
 
 #include "carillon/error.hpp"
-#include "cuda/driver.hpp"
-#include "guard/guard.hpp"
+#include "cuda/cuda_driver.hpp"
+#include "guard/guard_reporter.hpp"
 #include "guard/rules.hpp"
 
 namespace carillon::detail {

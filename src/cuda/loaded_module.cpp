@@ -7,7 +7,7 @@
 
 #include "carillon/error.hpp"
 #include "cuda/program_code.hpp"
-#include "cuda/stack.hpp"
+#include "cuda/thread_stack.hpp"
 
 namespace carillon::detail {
 namespace {

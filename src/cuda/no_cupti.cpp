@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Replaces cupti_watch.cpp in a build without cuda.h or cupti.h.
 #include "carillon/error.hpp"
-#include "guard/guard.hpp"
+#include "guard/guard_reporter.hpp"
 
 namespace carillon::detail {
 

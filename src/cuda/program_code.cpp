@@ -9,7 +9,7 @@
 
 #include "carillon/error.hpp"
 #include "cuda/loaded_module.hpp"
-#include "cuda/stack.hpp"
+#include "cuda/thread_stack.hpp"
 
 namespace carillon::detail {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "guard/guard.hpp"
+#include "guard/guard_reporter.hpp"
 
 #include <fmt/format.h>
 #include <sched.h>
@@ -10,8 +10,8 @@
 #include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/say_line.hpp"
 #include "carillon/error.hpp"
+#include "guard/call_stack.hpp"
 #include "guard/rules.hpp"
-#include "guard/stack.hpp"
 #include "os/keep_forever.hpp"
 
 namespace carillon::detail {

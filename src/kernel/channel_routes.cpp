@@ -7,7 +7,7 @@
 #include <limits>
 #include <optional>
 
-#include "carillon/detail/host/checks.hpp"
+#include "carillon/detail/host/argument_checks.hpp"
 #include "carillon/detail/host/kernel_supervisor.hpp"
 #include "carillon/error.hpp"
 

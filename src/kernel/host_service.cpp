@@ -13,7 +13,7 @@
 #include <stop_token>
 #include <string>
 
-#include "carillon/detail/host/checks.hpp"
+#include "carillon/detail/host/argument_checks.hpp"
 #include "carillon/detail/host/deadline.hpp"
 #include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/duration_text.hpp"

@@ -11,7 +11,7 @@
 #include "carillon/detail/host/say_line.hpp"
 #include "carillon/detail/host/start_thread.hpp"
 #include "carillon/detail/protocol/announce.hpp"
-#include "carillon/detail/protocol/flag.hpp"
+#include "carillon/detail/protocol/flag_protocol.hpp"
 #include "carillon/error.hpp"
 #include "cpu/cpu.hpp"
 #include "os/exit_hook.hpp"

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "carillon/detail/host/checks.hpp"
+#include "carillon/detail/host/argument_checks.hpp"
 #include "carillon/error.hpp"
 #include "error/sizes.hpp"
 

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "carillon/detail/access/host_cached.hpp"
-#include "carillon/detail/protocol/flag.hpp"
+#include "carillon/detail/protocol/flag_protocol.hpp"
 #include "carillon/error.hpp"
 
 namespace carillon::detail {

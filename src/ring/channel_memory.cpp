@@ -8,8 +8,8 @@
 #include <cstring>
 #include <utility>
 
+#include "carillon/detail/host/argument_checks.hpp"
 #include "carillon/detail/host/channel_parts.hpp"
-#include "carillon/detail/host/checks.hpp"
 #include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/read_counters.hpp"
 #include "carillon/error.hpp"

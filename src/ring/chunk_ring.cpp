@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "carillon/copy.hpp"
-#include "carillon/detail/host/checks.hpp"
+#include "carillon/detail/host/argument_checks.hpp"
 #include "carillon/error.hpp"
 #include "error/range.hpp"
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "carillon/detail/host/checks.hpp"
+#include "carillon/detail/host/argument_checks.hpp"
 #include "carillon/detail/machine/process_fence.hpp"
 #include "error/sizes.hpp"
 #include "ring/mpmc_ring_layout.hpp"

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "carillon/detail/protocol/mpmc_ring.hpp"
+#include "carillon/detail/protocol/mpmc_ring_protocol.hpp"
 
 namespace carillon::detail {
 

@@ -12,7 +12,7 @@
 #include <type_traits>
 
 #include "carillon/arguments.hpp"
-#include "carillon/detail/protocol/mailbox.hpp"
+#include "carillon/detail/protocol/mailbox_protocol.hpp"
 #include "carillon/detail/wire/line.hpp"
 #include "carillon/members.hpp"
 #include "serving/message_fields.hpp"

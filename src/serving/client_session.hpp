@@ -135,7 +135,8 @@ LeasedEnd<typename Layout::View> ClientSession::end_of(std::string_view object, 
                                                        MessageType const& type) {
     auto lease = lease_of(object, kind, {type, type});
     auto const view = lease->mapped().template view_of<Layout>();
-    // Two steps are for quads. Every word of a mailbox has its tag (detail/protocol/mailbox.hpp).
+    // Two steps are for quads. Every word of a mailbox has its tag
+    // (detail/protocol/mailbox_protocol.hpp).
     std::optional<PublishMode> mode;
     if (std::is_same_v<Layout, MailboxLayout>) mode = PublishMode::one_step;
     return leased(std::move(lease), view, link_->options().wait, mode);

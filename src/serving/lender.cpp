@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "carillon/detail/host/checks.hpp"
+#include "carillon/detail/host/argument_checks.hpp"
 #include "carillon/detail/protocol/pool_places.hpp"
 #include "carillon/error.hpp"
 #include "os/descriptor_room.hpp"

@@ -8,7 +8,7 @@
 
 #include "carillon/detail/host/channel_lease.hpp"
 #include "carillon/detail/host/process_mark.hpp"
-#include "carillon/detail/protocol/mailbox.hpp"
+#include "carillon/detail/protocol/mailbox_protocol.hpp"
 #include "carillon/log_record.hpp"
 #include "serving/published_log.hpp"
 

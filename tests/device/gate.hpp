@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "carillon/detail/protocol/flag.hpp"
+#include "carillon/detail/protocol/flag_protocol.hpp"
 #include "carillon/device.hpp"
 
 namespace carillon::test {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The CPU's end of a ring of chunks whose kernel releases anything.
-#include "carillon/detail/protocol/chunk_ring.hpp"
+#include "carillon/detail/protocol/chunk_ring_protocol.hpp"
 
 #include "fuzz/fuzz.hpp"
 #include "support/ring_memory.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The CPU's ends of MPMC rings whose other ends write anything into their words and lines.
-#include "carillon/detail/protocol/mpmc_ring.hpp"
+#include "carillon/detail/protocol/mpmc_ring_protocol.hpp"
 
 #include "fuzz/fuzz.hpp"
 #include "support/mpmc_ring_memory.hpp"

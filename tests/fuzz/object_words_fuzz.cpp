@@ -7,7 +7,7 @@
 #include <cstring>
 #include <vector>
 
-#include "carillon/detail/access/device.hpp"
+#include "carillon/detail/access/device_near_far.hpp"
 #include "carillon/detail/access/host_cached.hpp"
 #include "carillon/detail/access/host_mapped.hpp"
 #include "carillon/detail/protocol/leased_ends.hpp"

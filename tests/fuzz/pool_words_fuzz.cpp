@@ -4,7 +4,7 @@
 // sanitizer sees their accesses), and serve the other client.
 #include <array>
 
-#include "carillon/detail/access/device.hpp"
+#include "carillon/detail/access/device_near_far.hpp"
 #include "carillon/detail/access/host_cached.hpp"
 #include "carillon/detail/access/host_mapped.hpp"
 #include "carillon/detail/protocol/lease.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The CPU's ends of rings whose other end writes anything: a credit that jumps ahead or runs
 // backwards, lines under any tags.
-#include "carillon/detail/protocol/ring.hpp"
+#include "carillon/detail/protocol/ring_protocol.hpp"
 
 #include "fuzz/fuzz.hpp"
 #include "support/ring_memory.hpp"

@@ -14,7 +14,7 @@
 #include "carillon/bytes.hpp"
 #include "carillon/connection.hpp"
 #include "carillon/shared_objects.hpp"
-#include "ipc/process.hpp"
+#include "ipc/peer_process.hpp"
 #include "support/eventually.hpp"
 #include "support/expect_error.hpp"
 

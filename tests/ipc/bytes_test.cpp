@@ -21,8 +21,8 @@
 #include "carillon/connection.hpp"
 #include "carillon/kernel.hpp"
 #include "carillon/shared_objects.hpp"
-#include "ipc/handlers.hpp"
-#include "ipc/process.hpp"
+#include "ipc/ipc_handlers.hpp"
+#include "ipc/peer_process.hpp"
 #include "support/eventually.hpp"
 #include "support/expect_error.hpp"
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "carillon/carillon.hpp"
-#include "ipc/handlers.hpp"
-#include "ipc/process.hpp"
-#include "support/held.hpp"
+#include "ipc/ipc_handlers.hpp"
+#include "ipc/peer_process.hpp"
+#include "support/held_resources.hpp"
 #include "support/in_child.hpp"
 
 namespace carillon::test {

@@ -12,11 +12,11 @@
 
 #include "carillon/carillon.hpp"
 #include "carillon/detail/wire/config.hpp"
-#include "ipc/handlers.hpp"
-#include "ipc/process.hpp"
+#include "ipc/ipc_handlers.hpp"
+#include "ipc/peer_process.hpp"
 #include "support/descriptors_left.hpp"
 #include "support/expect_error.hpp"
-#include "support/held.hpp"
+#include "support/held_resources.hpp"
 
 namespace carillon::test {
 namespace {

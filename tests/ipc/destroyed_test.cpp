@@ -14,11 +14,11 @@
 #include <vector>
 
 #include "carillon/carillon.hpp"
-#include "ipc/handlers.hpp"
-#include "ipc/process.hpp"
+#include "ipc/ipc_handlers.hpp"
+#include "ipc/peer_process.hpp"
 #include "ipc/stranger.hpp"
 #include "support/expect_error.hpp"
-#include "support/held.hpp"
+#include "support/held_resources.hpp"
 
 namespace carillon::test {
 namespace {

@@ -20,11 +20,11 @@
 #include "carillon/carillon.hpp"
 #include "ipc/askers.hpp"
 #include "ipc/false_owner.hpp"
-#include "ipc/process.hpp"
+#include "ipc/peer_process.hpp"
 #include "os/shared_memory.hpp"
 #include "serving/client_messages.hpp"
 #include "support/expect_error.hpp"
-#include "support/held.hpp"
+#include "support/held_resources.hpp"
 
 namespace carillon::test {
 namespace {

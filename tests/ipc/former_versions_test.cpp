@@ -16,7 +16,7 @@
 
 #include "carillon/carillon.hpp"
 #include "ipc/false_owner.hpp"
-#include "ipc/process.hpp"
+#include "ipc/peer_process.hpp"
 #include "os/unix_socket.hpp"
 #include "serving/client_messages.hpp"
 #include "support/eventually.hpp"

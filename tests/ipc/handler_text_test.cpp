@@ -28,7 +28,7 @@
 #include "carillon/error.hpp"
 #include "nvrtc/handler_cache.hpp"
 #include "nvrtc/nvrtc.hpp"
-#include "support/environment.hpp"
+#include "support/environment_variable.hpp"
 #include "support/eventually.hpp"
 #include "support/expect_error.hpp"
 #include "support/temporary_directory.hpp"

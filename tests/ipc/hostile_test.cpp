@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "carillon/carillon.hpp"
-#include "ipc/handlers.hpp"
-#include "ipc/process.hpp"
+#include "ipc/ipc_handlers.hpp"
+#include "ipc/peer_process.hpp"
 #include "serving/attached.hpp"
 #include "serving/client_session.hpp"
 #include "support/expect_error.hpp"

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "carillon/carillon.hpp"
-#include "ipc/handlers.hpp"
+#include "ipc/ipc_handlers.hpp"
 #include "ipc/other_users.hpp"
 #include "ipc/stranger.hpp"
 #include "serving/client_messages.hpp"

@@ -10,9 +10,9 @@
 #include "carillon/carillon.hpp"
 #include "carillon/detail/access/host_cached.hpp"
 #include "carillon/detail/serving/lender.hpp"
-#include "ipc/handlers.hpp"
+#include "ipc/ipc_handlers.hpp"
 #include "support/descriptors_left.hpp"
-#include "support/held.hpp"
+#include "support/held_resources.hpp"
 
 namespace carillon::test {
 using namespace detail;

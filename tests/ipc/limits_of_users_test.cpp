@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "carillon/carillon.hpp"
-#include "ipc/handlers.hpp"
+#include "ipc/ipc_handlers.hpp"
 #include "ipc/other_users.hpp"
 #include "ipc/stranger.hpp"
 #include "os/unix_socket.hpp"

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "carillon/carillon.hpp"
-#include "ipc/handlers.hpp"
-#include "ipc/process.hpp"
+#include "ipc/ipc_handlers.hpp"
+#include "ipc/peer_process.hpp"
 #include "os/unix_listener.hpp"
 #include "support/eventually.hpp"
 

@@ -11,8 +11,8 @@
 
 #include "carillon/carillon.hpp"
 #include "device/device_fixture.hpp"
-#include "ipc/handlers.hpp"
-#include "ipc/process.hpp"
+#include "ipc/ipc_handlers.hpp"
+#include "ipc/peer_process.hpp"
 
 namespace carillon::test {
 using namespace detail;

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "carillon/carillon.hpp"
-#include "ipc/handlers.hpp"
-#include "ipc/process.hpp"
+#include "ipc/ipc_handlers.hpp"
+#include "ipc/peer_process.hpp"
 #include "serving/client_session.hpp"
 #include "support/eventually.hpp"
 #include "support/expect_error.hpp"

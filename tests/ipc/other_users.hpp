@@ -10,8 +10,8 @@
 #include <memory>
 
 #include "carillon/carillon.hpp"
-#include "ipc/handlers.hpp"
-#include "ipc/process.hpp"
+#include "ipc/ipc_handlers.hpp"
+#include "ipc/peer_process.hpp"
 
 namespace carillon::test {
 

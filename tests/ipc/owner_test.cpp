@@ -11,8 +11,8 @@
 #include <thread>
 
 #include "carillon/carillon.hpp"
-#include "ipc/handlers.hpp"
-#include "ipc/process.hpp"
+#include "ipc/ipc_handlers.hpp"
+#include "ipc/peer_process.hpp"
 #include "support/expect_error.hpp"
 
 namespace carillon::test {

@@ -9,8 +9,8 @@
 
 #include "carillon/carillon.hpp"
 #include "carillon/detail/host/say_line.hpp"
-#include "ipc/handlers.hpp"
-#include "ipc/process.hpp"
+#include "ipc/ipc_handlers.hpp"
+#include "ipc/peer_process.hpp"
 #include "ipc/stranger.hpp"
 #include "support/eventually.hpp"
 #include "support/piped_stderr.hpp"

@@ -12,8 +12,8 @@
 #include "carillon/bytes.hpp"
 #include "carillon/carillon.hpp"
 #include "device/device_fixture.hpp"
-#include "ipc/handlers.hpp"
-#include "ipc/process.hpp"
+#include "ipc/ipc_handlers.hpp"
+#include "ipc/peer_process.hpp"
 #include "support/expect_error.hpp"
 
 namespace carillon::test {

@@ -13,8 +13,8 @@
 #include <thread>
 
 #include "carillon/carillon.hpp"
-#include "ipc/handlers.hpp"
-#include "ipc/process.hpp"
+#include "ipc/ipc_handlers.hpp"
+#include "ipc/peer_process.hpp"
 #include "serving/client_session.hpp"
 #include "support/expect_error.hpp"
 #include "support/in_child.hpp"

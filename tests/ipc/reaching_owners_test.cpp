@@ -17,8 +17,8 @@
 
 #include "carillon/carillon.hpp"
 #include "ipc/false_owner.hpp"
-#include "ipc/handlers.hpp"
-#include "ipc/process.hpp"
+#include "ipc/ipc_handlers.hpp"
+#include "ipc/peer_process.hpp"
 #include "serving/client_messages.hpp"
 #include "support/expect_error.hpp"
 #include "support/in_child.hpp"

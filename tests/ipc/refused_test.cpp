@@ -20,8 +20,8 @@
 
 #include "carillon/carillon.hpp"
 #include "ipc/askers.hpp"
-#include "ipc/handlers.hpp"
-#include "ipc/process.hpp"
+#include "ipc/ipc_handlers.hpp"
+#include "ipc/peer_process.hpp"
 #include "ipc/stranger.hpp"
 #include "os/unix_socket.hpp"
 #include "serving/client_messages.hpp"

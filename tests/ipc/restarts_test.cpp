@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "carillon/carillon.hpp"
-#include "ipc/process.hpp"
+#include "ipc/peer_process.hpp"
 
 namespace carillon::test {
 namespace {

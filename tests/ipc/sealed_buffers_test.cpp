@@ -18,7 +18,7 @@
 #include "carillon/detail/wire/config.hpp"
 #include "device/device_fixture.hpp"
 #include "ipc/buffers.hpp"
-#include "ipc/process.hpp"
+#include "ipc/peer_process.hpp"
 #include "support/expect_error.hpp"
 #include "support/in_child.hpp"
 

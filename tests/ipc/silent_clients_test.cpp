@@ -9,8 +9,8 @@
 #include <string>
 
 #include "carillon/carillon.hpp"
-#include "ipc/handlers.hpp"
-#include "ipc/process.hpp"
+#include "ipc/ipc_handlers.hpp"
+#include "ipc/peer_process.hpp"
 #include "support/expect_error.hpp"
 
 namespace carillon::test {

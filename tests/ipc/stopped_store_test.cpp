@@ -18,7 +18,7 @@
 #include "carillon/carillon.hpp"
 #include "device/device_fixture.hpp"
 #include "ipc/buffers.hpp"
-#include "ipc/process.hpp"
+#include "ipc/peer_process.hpp"
 #include "support/expect_error.hpp"
 
 namespace carillon::test {

@@ -17,12 +17,12 @@
 
 #include "carillon/carillon.hpp"
 #include "device/device_fixture.hpp"
-#include "ipc/process.hpp"
+#include "ipc/peer_process.hpp"
 #include "ipc/stranger.hpp"
 #include "os/unix_socket.hpp"
 #include "serving/client_messages.hpp"
 #include "support/expect_error.hpp"
-#include "support/held.hpp"
+#include "support/held_resources.hpp"
 #include "support/in_child.hpp"
 
 namespace carillon::test {

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "carillon/carillon.hpp"
-#include "ipc/handlers.hpp"
-#include "ipc/process.hpp"
+#include "ipc/ipc_handlers.hpp"
+#include "ipc/peer_process.hpp"
 #include "ipc/stranger.hpp"
 
 namespace carillon::test {

@@ -5,7 +5,7 @@
 #include <carillon/detail/machine/device_copy.hpp>
 #include <carillon/detail/machine/group.hpp>
 #include <carillon/detail/protocol/endpoints.hpp>
-#include <carillon/detail/protocol/mpmc_ring.hpp>
+#include <carillon/detail/protocol/mpmc_ring_protocol.hpp>
 
 namespace {
 

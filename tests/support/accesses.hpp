@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "carillon/detail/protocol/endpoints.hpp"
-#include "support/stores.hpp"
+#include "support/store_kinds.hpp"
 
 namespace carillon::test {
 using namespace detail;

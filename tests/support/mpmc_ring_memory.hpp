@@ -6,7 +6,7 @@
 
 #include "carillon/detail/machine/group.hpp"
 #include "carillon/detail/protocol/endpoints.hpp"
-#include "carillon/detail/protocol/mpmc_ring.hpp"
+#include "carillon/detail/protocol/mpmc_ring_protocol.hpp"
 
 namespace carillon::test {
 using namespace detail;

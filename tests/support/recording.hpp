@@ -7,7 +7,7 @@
 
 #include "carillon/detail/access/access.hpp"
 #include "carillon/detail/access/host_cached.hpp"
-#include "carillon/detail/protocol/ring.hpp"
+#include "carillon/detail/protocol/ring_protocol.hpp"
 
 namespace carillon::test {
 using namespace detail;

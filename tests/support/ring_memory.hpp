@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "carillon/detail/protocol/ring.hpp"
+#include "carillon/detail/protocol/ring_protocol.hpp"
 
 namespace carillon::test {
 using namespace detail;

@@ -8,7 +8,7 @@
 
 #include "carillon/testing.hpp"
 #include "support/expect_error.hpp"
-#include "testing/handlers.hpp"
+#include "testing/threaded_handlers.hpp"
 
 namespace carillon::test {
 namespace {

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "carillon/testing.hpp"
-#include "testing/handlers.hpp"
+#include "testing/threaded_handlers.hpp"
 
 namespace carillon::test {
 namespace {

@@ -11,7 +11,7 @@
 #include "carillon/carillon.hpp"
 #include "carillon/testing.hpp"
 #include "support/expect_error.hpp"
-#include "testing/handlers.hpp"
+#include "testing/threaded_handlers.hpp"
 
 namespace carillon::test {
 using namespace detail;

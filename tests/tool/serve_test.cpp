@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "serve/serve.hpp"
+#include "serve/running_served.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -12,7 +12,7 @@
 #include <filesystem>
 #include <string>
 
-#include "kernels/serve.hpp"
+#include "kernels/serve_kernels.hpp"
 #include "support/expect_error.hpp"
 #include "support/temporary_directory.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How `carillon verify` reports its findings.
-#include "verify/report.hpp"
+#include "verify/verify_report.hpp"
 
 #include <gtest/gtest.h>
 

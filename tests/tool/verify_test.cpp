@@ -8,10 +8,10 @@
 #include "kernels/verify/data.hpp"
 #include "kernels/verify/lines.hpp"
 #include "kernels/verify/mpmc.hpp"
-#include "kernels/verify/watch.hpp"
+#include "kernels/verify/watch_litmus.hpp"
 #include "support/ring_memory.hpp"
 #include "verify/litmus.hpp"
-#include "verify/report.hpp"
+#include "verify/verify_report.hpp"
 
 namespace carillon::tool {
 using namespace detail;

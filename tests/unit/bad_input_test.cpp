@@ -6,9 +6,9 @@
 #include <cstdlib>
 
 #include "carillon/carillon.hpp"
-#include "carillon/detail/host/checks.hpp"
+#include "carillon/detail/host/argument_checks.hpp"
 #include "support/expect_error.hpp"
-#include "support/stores.hpp"
+#include "support/store_kinds.hpp"
 #include "support/usable.hpp"
 
 namespace carillon::test {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "carillon/detail/access/host_mapped.hpp"
-#include "carillon/detail/protocol/chunk_ring.hpp"
+#include "carillon/detail/protocol/chunk_ring_protocol.hpp"
 #include "support/recording.hpp"
 #include "support/ring_memory.hpp"
 

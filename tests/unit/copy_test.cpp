@@ -14,7 +14,7 @@
 #include "carillon/error.hpp"
 #include "support/expect_error.hpp"
 #include "support/noise.hpp"
-#include "support/stores.hpp"
+#include "support/store_kinds.hpp"
 
 namespace carillon::test {
 namespace {

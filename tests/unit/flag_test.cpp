@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Flag and doorbell: their meaning, and their accesses.
-#include "carillon/detail/protocol/flag.hpp"
+#include "carillon/detail/protocol/flag_protocol.hpp"
 
 #include <gtest/gtest.h>
 

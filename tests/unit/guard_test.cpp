@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The guard's knowledge of calls and kernels. The calls are made up, without CUDA.
-#include "guard/guard.hpp"
+#include "guard/guard_reporter.hpp"
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -10,10 +10,10 @@
 #include <thread>
 
 #include "carillon/error.hpp"
+#include "guard/call_stack.hpp"
 #include "guard/rules.hpp"
-#include "guard/stack.hpp"
 #include "support/captured_stderr.hpp"
-#include "support/environment.hpp"
+#include "support/environment_variable.hpp"
 #include "support/expect_error.hpp"
 
 namespace carillon::test {

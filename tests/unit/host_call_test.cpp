@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "carillon/detail/access/device.hpp"
+#include "carillon/detail/access/device_near_far.hpp"
 #include "carillon/detail/access/host_mapped.hpp"
 #include "support/mpmc_ring_memory.hpp"
 #include "support/ring_memory.hpp"

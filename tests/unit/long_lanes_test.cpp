@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "carillon/detail/access/device.hpp"
+#include "carillon/detail/access/device_near_far.hpp"
 #include "carillon/detail/kernel/serve_long.hpp"
 #include "support/ring_memory.hpp"
 #include "support/sized.hpp"

@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "carillon/detail/protocol/ring.hpp"
+#include "carillon/detail/protocol/ring_protocol.hpp"
 #include "support/accesses.hpp"
 #include "support/ring_memory.hpp"
 #include "support/sized.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The mailbox: its meaning, its accesses, and the bound of each look.
-#include "carillon/detail/protocol/mailbox.hpp"
+#include "carillon/detail/protocol/mailbox_protocol.hpp"
 
 #include <gtest/gtest.h>
 

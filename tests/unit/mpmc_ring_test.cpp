@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The protocol of the ring that many share, step by step on one thread.
-#include "carillon/detail/protocol/mpmc_ring.hpp"
+#include "carillon/detail/protocol/mpmc_ring_protocol.hpp"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 
 #include "support/mpmc_ring_memory.hpp"
 #include "support/ring_memory.hpp"
-#include "support/stores.hpp"
+#include "support/store_kinds.hpp"
 
 namespace carillon::test {
 using namespace detail;

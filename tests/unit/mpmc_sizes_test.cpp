@@ -7,7 +7,7 @@
 
 #include "carillon/detail/access/host_cached.hpp"
 #include "carillon/detail/protocol/give_up.hpp"
-#include "carillon/detail/protocol/mpmc_ring.hpp"
+#include "carillon/detail/protocol/mpmc_ring_protocol.hpp"
 #include "carillon/detail/protocol/reply_slots.hpp"
 #include "support/mpmc_ring_memory.hpp"
 #include "support/ring_memory.hpp"

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "carillon/detail/host/producer_registry.hpp"
-#include "carillon/detail/protocol/chunk_ring.hpp"
-#include "carillon/detail/protocol/mailbox.hpp"
+#include "carillon/detail/protocol/chunk_ring_protocol.hpp"
+#include "carillon/detail/protocol/mailbox_protocol.hpp"
 #include "device/unflushed.hpp"
 #include "ring/mpmc_ring_layout.hpp"
 #include "support/accesses.hpp"

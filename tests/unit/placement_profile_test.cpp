@@ -16,7 +16,7 @@
 
 #include "carillon/cores.hpp"
 #include "carillon/error.hpp"
-#include "support/environment.hpp"
+#include "support/environment_variable.hpp"
 #include "support/expect_error.hpp"
 #include "support/temporary_directory.hpp"
 

@@ -4,7 +4,7 @@
 
 #include <atomic>
 
-#include "carillon/detail/access/device.hpp"
+#include "carillon/detail/access/device_near_far.hpp"
 #include "support/ring_memory.hpp"
 #include "support/thread_lanes.hpp"
 

@@ -7,8 +7,8 @@
 #include <stdexcept>
 #include <vector>
 
-#include "carillon/detail/access/device.hpp"
-#include "carillon/detail/protocol/ring.hpp"
+#include "carillon/detail/access/device_near_far.hpp"
+#include "carillon/detail/protocol/ring_protocol.hpp"
 #include "support/ring_memory.hpp"
 #include "support/sized.hpp"
 

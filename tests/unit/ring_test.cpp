@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ring's protocol, step by step on one thread, over every pair of access policies.
-#include "carillon/detail/protocol/ring.hpp"
+#include "carillon/detail/protocol/ring_protocol.hpp"
 
 #include <gtest/gtest.h>
 

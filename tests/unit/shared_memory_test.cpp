@@ -24,7 +24,7 @@
 #include "os/own_descriptor.hpp"
 #include "support/eventually.hpp"
 #include "support/expect_error.hpp"
-#include "support/held.hpp"
+#include "support/held_resources.hpp"
 #include "support/in_child.hpp"
 
 namespace carillon::test {

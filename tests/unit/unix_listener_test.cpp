@@ -24,7 +24,7 @@
 
 #include "carillon/error.hpp"
 #include "support/expect_error.hpp"
-#include "support/held.hpp"
+#include "support/held_resources.hpp"
 #include "support/in_child.hpp"
 #include "support/temporary_directory.hpp"
 

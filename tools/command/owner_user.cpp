@@ -3,7 +3,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "report/users.hpp"
+#include "report/user_names.hpp"
 
 namespace carillon::tool {
 namespace {

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <cstring>
 
-#include "kernels/rtt.hpp"
+#include "kernels/rtt_kernels.hpp"
 
 namespace carillon::tool {
 

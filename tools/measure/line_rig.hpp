@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <iterator>
 
-#include "kernels/rtt.hpp"
+#include "kernels/rtt_kernels.hpp"
 #include "measure/block_reports.hpp"
 
 namespace carillon::tool {

@@ -12,7 +12,7 @@
 
 #include "build_info.hpp"
 #include "measure/latency.hpp"
-#include "report/device.hpp"
+#include "report/device_report.hpp"
 #include "report/gpu_state.hpp"
 #include "report/idle_states.hpp"
 #include "report/output.hpp"

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <optional>
 
-#include "kernels/rtt.hpp"
+#include "kernels/rtt_kernels.hpp"
 #include "measure/block_reports.hpp"
 #include "rtt/measure.hpp"
 

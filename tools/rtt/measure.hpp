@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "kernels/rtt.hpp"
+#include "kernels/rtt_kernels.hpp"
 #include "measure/block_reports.hpp"
 #include "measure/latency.hpp"
 

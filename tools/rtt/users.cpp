@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "measure/turns.hpp"
-#include "rtt/users/rows.hpp"
+#include "rtt/users/users_rows.hpp"
 
 namespace carillon::tool {
 namespace {

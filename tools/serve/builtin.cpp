@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <carillon/served_kernel.hpp>
 
-#include "kernels/serve.hpp"
-#include "serve/serve.hpp"
+#include "kernels/serve_kernels.hpp"
+#include "serve/running_served.hpp"
 
 namespace carillon::tool {
 

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "verify/kernel.hpp"
+#include "verify/litmus_kernel.hpp"
 
 namespace carillon::tool {
 namespace {

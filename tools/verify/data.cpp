@@ -3,7 +3,7 @@
 #include "kernels/verify/data.hpp"
 
 #include "kernels/verify/rows.hpp"
-#include "verify/kernel.hpp"
+#include "verify/litmus_kernel.hpp"
 
 namespace carillon::tool {
 namespace {

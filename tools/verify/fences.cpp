@@ -2,9 +2,9 @@
 // Device source: nvcc compiles it where there is one.
 #include <algorithm>
 
-#include "kernels/verify/watch.hpp"
+#include "kernels/verify/watch_litmus.hpp"
 #include "measure/latency.hpp"
-#include "verify/kernel.hpp"
+#include "verify/litmus_kernel.hpp"
 
 namespace carillon::tool {
 namespace {

@@ -2,7 +2,7 @@
 // Device source: nvcc compiles it where there is one.
 #include "kernels/verify/lines.hpp"
 
-#include "verify/kernel.hpp"
+#include "verify/litmus_kernel.hpp"
 
 namespace carillon::tool {
 namespace {

@@ -6,7 +6,7 @@
 #include <array>
 
 #include "kernels/verify/lines.hpp"
-#include "verify/kernel.hpp"
+#include "verify/litmus_kernel.hpp"
 
 namespace carillon::tool {
 namespace {

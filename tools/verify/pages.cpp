@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "verify/kernel.hpp"
+#include "verify/litmus_kernel.hpp"
 
 namespace carillon::tool {
 namespace {

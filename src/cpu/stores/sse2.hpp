@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// See cpu/stores.hpp for what a form of stores has.
+// See cpu/store_forms.hpp for what a form of stores has.
 #pragma once
 
-#include "carillon/detail/machine/stores.hpp"
+#include "carillon/detail/machine/store_traits.hpp"
 #include "cpu/stores/registers.hpp"
 
 namespace carillon::detail {

@@ -8,7 +8,7 @@
 #include <span>
 
 #include "adversary/machine/machine.hpp"
-#include "carillon/detail/access/device.hpp"
+#include "carillon/detail/access/device_near_far.hpp"
 #include "carillon/detail/access/host_cached.hpp"
 #include "carillon/detail/access/host_mapped.hpp"
 

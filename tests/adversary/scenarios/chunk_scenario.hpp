@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "adversary/machine/seeds.hpp"
-#include "carillon/detail/protocol/chunk_ring.hpp"
+#include "carillon/detail/protocol/chunk_ring_protocol.hpp"
 
 namespace carillon::test {
 using namespace detail;

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "adversary/machine/seeds.hpp"
-#include "carillon/detail/protocol/flag.hpp"
+#include "carillon/detail/protocol/flag_protocol.hpp"
 
 namespace carillon::test {
 using namespace detail;

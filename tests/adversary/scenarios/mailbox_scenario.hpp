@@ -3,7 +3,7 @@
 #pragma once
 
 #include "adversary/scenarios/flag_scenario.hpp"
-#include "carillon/detail/protocol/mailbox.hpp"
+#include "carillon/detail/protocol/mailbox_protocol.hpp"
 #include "support/sized.hpp"
 
 namespace carillon::test {

@@ -9,7 +9,7 @@
 
 #include "adversary/scenarios/mpmc_ring_scenario.hpp"
 #include "carillon/detail/machine/group.hpp"
-#include "carillon/detail/protocol/mpmc_ring.hpp"
+#include "carillon/detail/protocol/mpmc_ring_protocol.hpp"
 
 namespace carillon::test {
 using namespace detail;

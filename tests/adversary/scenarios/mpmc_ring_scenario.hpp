@@ -12,7 +12,7 @@
 #include "adversary/machine/fiber_lanes.hpp"
 #include "adversary/machine/seeds.hpp"
 #include "carillon/detail/machine/group.hpp"
-#include "carillon/detail/protocol/mpmc_ring.hpp"
+#include "carillon/detail/protocol/mpmc_ring_protocol.hpp"
 #include "support/ring_memory.hpp"
 
 namespace carillon::test {

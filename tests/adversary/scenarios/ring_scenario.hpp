@@ -6,7 +6,7 @@
 #include <array>
 
 #include "adversary/machine/seeds.hpp"
-#include "carillon/detail/protocol/ring.hpp"
+#include "carillon/detail/protocol/ring_protocol.hpp"
 #include "support/ring_memory.hpp"
 
 namespace carillon::test {

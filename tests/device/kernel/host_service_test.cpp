@@ -14,7 +14,7 @@
 #include "device/bodies.hpp"
 #include "device/device_fixture.hpp"
 #include "support/captured_stderr.hpp"
-#include "support/stores.hpp"
+#include "support/store_kinds.hpp"
 
 namespace carillon::test {
 using namespace detail;

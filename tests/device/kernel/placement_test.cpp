@@ -9,7 +9,7 @@
 
 #include "carillon/cores.hpp"
 #include "device/device_fixture.hpp"
-#include "support/environment.hpp"
+#include "support/environment_variable.hpp"
 #include "support/temporary_directory.hpp"
 #include "support/usable.hpp"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every way of storing towards a device's memory, end to end.
-#include "support/stores.hpp"
 #include "device/bodies.hpp"
 #include "device/device_fixture.hpp"
 #include "support/ring_memory.hpp"
+#include "support/store_kinds.hpp"
 
 namespace carillon::test {
 using namespace detail;

@@ -22,7 +22,7 @@
 
 #include "carillon/detail/host/known_kernel.hpp"
 #include "carillon/launch.hpp"
-#include "cuda/driver.hpp"
+#include "cuda/cuda_driver.hpp"
 #include "edges/failures/fault_points.hpp"
 #include "edges/failures/stand_in_uuid.hpp"
 

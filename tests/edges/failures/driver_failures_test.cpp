@@ -15,10 +15,10 @@
 #include "carillon/carillon.hpp"
 #include "edges/failures/one_failure.hpp"
 #include "edges/failures/vulkan_stand_in.hpp"
-#include "support/environment.hpp"
+#include "support/environment_variable.hpp"
 #include "support/eventually.hpp"
 #if CARILLON_HAVE_CUDA_H
-#include "cuda/driver.hpp"
+#include "cuda/cuda_driver.hpp"
 #include "edges/failures/cuda_stand_in.hpp"
 #endif
 

@@ -16,7 +16,7 @@
 #include "carillon/carillon.hpp"
 #include "device/bodies.hpp"
 #include "edges/failures/one_failure.hpp"
-#include "support/environment.hpp"
+#include "support/environment_variable.hpp"
 
 namespace carillon::test {
 namespace {

@@ -12,7 +12,7 @@
 #include "edges/failures/cuda_stand_in.hpp"
 #include "edges/failures/vulkan_stand_in.hpp"
 #include "support/captured_stderr.hpp"
-#include "support/environment.hpp"
+#include "support/environment_variable.hpp"
 #include "support/in_child.hpp"
 
 namespace carillon::test {

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "carillon/detail/access/device.hpp"
+#include "carillon/detail/access/device_near_far.hpp"
 #include "carillon/detail/access/host_cached.hpp"
 #include "carillon/detail/access/host_mapped.hpp"
 #include "carillon/detail/machine/cpu_atomics.hpp"

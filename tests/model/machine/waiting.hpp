@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "carillon/detail/protocol/flag.hpp"
+#include "carillon/detail/protocol/flag_protocol.hpp"
 #include "model/machine/model_memory.hpp"
 #include "model/machine/relacy.hpp"
 

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "carillon/detail/protocol/chunk_ring.hpp"
+#include "carillon/detail/protocol/chunk_ring_protocol.hpp"
 #include "model/machine/machines.hpp"
 #include "model/machine/relacy.hpp"
 #include "model/machine/search.hpp"

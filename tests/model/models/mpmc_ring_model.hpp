@@ -9,7 +9,7 @@
 #include <type_traits>
 
 #include "carillon/detail/machine/group.hpp"
-#include "carillon/detail/protocol/mpmc_ring.hpp"
+#include "carillon/detail/protocol/mpmc_ring_protocol.hpp"
 #include "model/machine/machines.hpp"
 #include "model/machine/relacy.hpp"
 #include "model/models/ring_model.hpp"

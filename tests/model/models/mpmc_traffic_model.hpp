@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "carillon/detail/machine/group.hpp"
-#include "carillon/detail/protocol/mpmc_ring.hpp"
+#include "carillon/detail/protocol/mpmc_ring_protocol.hpp"
 #include "model/machine/machines.hpp"
 #include "model/machine/relacy.hpp"
 #include "model/machine/waiting.hpp"

@@ -8,7 +8,7 @@
 #include <array>
 #include <cstdint>
 
-#include "carillon/detail/protocol/ring.hpp"
+#include "carillon/detail/protocol/ring_protocol.hpp"
 #include "model/machine/machines.hpp"
 #include "model/machine/relacy.hpp"
 #include "model/machine/search.hpp"

@@ -6,10 +6,10 @@
 #include <cstdint>
 #include <utility>
 
-#include "kernels/users.hpp"
+#include "kernels/users_kernels.hpp"
 #include "rtt/flag_rig.hpp"
 #include "rtt/measure.hpp"
-#include "rtt/users/rows.hpp"
+#include "rtt/users/users_rows.hpp"
 
 namespace carillon::tool {
 

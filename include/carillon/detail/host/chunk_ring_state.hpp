@@ -15,7 +15,7 @@
 #include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/process_mark.hpp"
 #include "carillon/detail/host/taken_once.hpp"
-#include "carillon/detail/protocol/chunk_ring.hpp"
+#include "carillon/detail/protocol/chunk_ring_protocol.hpp"
 #include "carillon/device.hpp"
 #include "carillon/memory.hpp"
 #include "carillon/wait.hpp"

@@ -10,7 +10,7 @@
 
 #include "carillon/detail/access/access.hpp"
 #include "carillon/detail/kernel/copy_blocks.hpp"
-#include "carillon/detail/protocol/ring.hpp"
+#include "carillon/detail/protocol/ring_protocol.hpp"
 
 namespace carillon::detail {
 

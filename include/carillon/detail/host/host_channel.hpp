@@ -11,7 +11,7 @@
 #include "carillon/detail/protocol/announce.hpp"
 #include "carillon/detail/protocol/channel_view.hpp"
 #include "carillon/detail/protocol/counter_words.hpp"
-#include "carillon/detail/protocol/ring.hpp"
+#include "carillon/detail/protocol/ring_protocol.hpp"
 #include "carillon/error.hpp"
 
 namespace carillon::detail {

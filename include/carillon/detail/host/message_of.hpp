@@ -11,7 +11,7 @@
 
 #include "carillon/detail/access/host_cached.hpp"
 #include "carillon/detail/access/host_mapped.hpp"
-#include "carillon/detail/host/checks.hpp"
+#include "carillon/detail/host/argument_checks.hpp"
 #include "carillon/detail/protocol/endpoints.hpp"
 #include "carillon/detail/wire/line.hpp"
 

@@ -14,7 +14,7 @@
 #include "carillon/detail/host/life_registry.hpp"
 #include "carillon/detail/host/process_mark.hpp"
 #include "carillon/detail/host/producer_registry.hpp"
-#include "carillon/detail/protocol/mpmc_ring.hpp"
+#include "carillon/detail/protocol/mpmc_ring_protocol.hpp"
 #include "carillon/device.hpp"
 #include "carillon/memory.hpp"
 #include "carillon/ring.hpp"

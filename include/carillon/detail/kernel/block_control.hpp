@@ -5,9 +5,9 @@
 
 #include <cstdint>
 
-#include "carillon/detail/access/device.hpp"
+#include "carillon/detail/access/device_near_far.hpp"
 #include "carillon/detail/protocol/channel_view.hpp"
-#include "carillon/detail/protocol/flag.hpp"
+#include "carillon/detail/protocol/flag_protocol.hpp"
 #include "carillon/detail/wire/config.hpp"
 
 namespace carillon::detail {

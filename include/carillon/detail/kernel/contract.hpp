@@ -7,7 +7,7 @@
 
 #include "carillon/detail/kernel/block_state.hpp"
 #include "carillon/detail/kernel/handler.hpp"
-#include "carillon/detail/kernel/messages.hpp"
+#include "carillon/detail/kernel/handler_messages.hpp"
 #include "carillon/detail/wire/line.hpp"
 
 namespace carillon::detail {

@@ -6,7 +6,7 @@
 #include <type_traits>
 
 #include "carillon/detail/kernel/block_state.hpp"
-#include "carillon/detail/protocol/ring.hpp"
+#include "carillon/detail/protocol/ring_protocol.hpp"
 #include "carillon/detail/wire/config.hpp"
 
 namespace carillon::detail {

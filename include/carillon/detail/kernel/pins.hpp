@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "carillon/detail/access/device.hpp"
+#include "carillon/detail/access/device_near_far.hpp"
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/device_call.hpp"
 

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "carillon/detail/access/device.hpp"
+#include "carillon/detail/access/device_near_far.hpp"
 #include "carillon/detail/kernel/block_control.hpp"
 #include "carillon/detail/protocol/channel_view.hpp"
 #include "carillon/detail/wire/config.hpp"

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "carillon/detail/access/device.hpp"
+#include "carillon/detail/access/device_near_far.hpp"
 #include "carillon/detail/kernel/block_control.hpp"
 #include "carillon/detail/kernel/serve.hpp"
 #include "carillon/detail/machine/group.hpp"

@@ -6,7 +6,7 @@
 #include <new>
 
 #include "carillon/block.hpp"
-#include "carillon/detail/access/device.hpp"
+#include "carillon/detail/access/device_near_far.hpp"
 #include "carillon/detail/kernel/block_control.hpp"
 #include "carillon/detail/kernel/block_state.hpp"
 #include "carillon/detail/kernel/handlers.hpp"
@@ -14,7 +14,7 @@
 #include "carillon/detail/machine/group.hpp"
 #include "carillon/detail/protocol/channel_view.hpp"
 #include "carillon/detail/protocol/endpoints.hpp"
-#include "carillon/detail/protocol/flag.hpp"
+#include "carillon/detail/protocol/flag_protocol.hpp"
 #include "carillon/detail/protocol/nearest_page.hpp"
 #include "carillon/detail/wire/config.hpp"
 

@@ -12,7 +12,7 @@
 #include <cstdint>
 
 #include "carillon/detail/machine/cpu_atomics.hpp"
-#include "carillon/detail/machine/stores.hpp"
+#include "carillon/detail/machine/store_traits.hpp"
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the producers of an MPMC ring (mpmc_ring.hpp) claim sequence numbers, and record claims.
+// How the producers of an MPMC ring (mpmc_ring_protocol.hpp) claim sequence numbers, and record
+// claims.
 #pragma once
 
 #include <concepts>

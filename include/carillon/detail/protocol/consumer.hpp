@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The consumer's end of a ring (ring.hpp).
+// The consumer's end of a ring (ring_protocol.hpp).
 #pragma once
 
 #include <cstddef>

@@ -6,10 +6,10 @@
 #include <type_traits>
 
 #include "carillon/detail/access/access.hpp"
-#include "carillon/detail/access/device.hpp"
+#include "carillon/detail/access/device_near_far.hpp"
 #include "carillon/detail/protocol/nearest_page.hpp"
-#include "carillon/detail/protocol/ring.hpp"
 #include "carillon/detail/protocol/ring_pages.hpp"
+#include "carillon/detail/protocol/ring_protocol.hpp"
 
 #if !defined(__CUDACC_RTC__)
 #include "carillon/detail/access/host_cached.hpp"

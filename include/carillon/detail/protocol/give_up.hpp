@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recovery of the numbers that a producer of an MPMC ring (mpmc_ring.hpp) had claimed when it died.
+// Recovery of the numbers that a producer of an MPMC ring (mpmc_ring_protocol.hpp) had claimed when
+// it died.
 #pragma once
 
 #include <cstddef>

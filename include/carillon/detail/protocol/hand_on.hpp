@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a consumer of an MPMC ring (mpmc_ring.hpp) that ends leaves the rest of its stripe to the
-// next one. All of this lies in the consumers' memory.
+// How a consumer of an MPMC ring (mpmc_ring_protocol.hpp) that ends leaves the rest of its stripe
+// to the next one. All of this lies in the consumers' memory.
 //
 //   leaver:  marks the slots whose messages it has taken; then announces the stripe as left
 //   another: claims the stripe, takes the messages that are not marked, and returns the credit

@@ -5,7 +5,8 @@
 //     memory of the host's side          memory of the device's side
 //     +----------------------------+     +---------+---------+-- ... --+---------+
 //     | ring of requests           |     | reply 0 | reply 1 |         | reply n |
-//     | (detail/protocol/mpmc_ring.hpp)     |     +---------+---------+-- ... --+---------+
+//     | (detail/protocol/mpmc_ring_protocol.hpp)     |     +---------+---------+-- ...
+//     --+---------+
 //     +----------------------------+       a line each: written far, polled near
 //                                        | word 0, word 1, ... word n; next      |
 //                                        +---------------------------------------+
@@ -23,7 +24,7 @@
 
 #include "carillon/detail/access/access.hpp"
 #include "carillon/detail/machine/group.hpp"
-#include "carillon/detail/protocol/mpmc_ring.hpp"
+#include "carillon/detail/protocol/mpmc_ring_protocol.hpp"
 #include "carillon/detail/protocol/reply_slots.hpp"
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"

@@ -12,11 +12,11 @@
 #include <cstdint>
 
 #include "carillon/detail/access/access.hpp"
-#include "carillon/detail/protocol/chunk_ring.hpp"
+#include "carillon/detail/protocol/chunk_ring_protocol.hpp"
 #include "carillon/detail/protocol/lease.hpp"
-#include "carillon/detail/protocol/mailbox.hpp"
+#include "carillon/detail/protocol/mailbox_protocol.hpp"
 #include "carillon/detail/protocol/object_view.hpp"
-#include "carillon/detail/protocol/ring.hpp"
+#include "carillon/detail/protocol/ring_protocol.hpp"
 #include "carillon/detail/wire/config.hpp"
 
 namespace carillon::detail {

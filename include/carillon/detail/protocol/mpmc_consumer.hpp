@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of an MPMC ring (mpmc_ring.hpp) that takes lines.
+// The end of an MPMC ring (mpmc_ring_protocol.hpp) that takes lines.
 #pragma once
 
 #include <cstdint>

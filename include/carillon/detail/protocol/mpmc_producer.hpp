@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ends of an MPMC ring (mpmc_ring.hpp) that write lines.
+// The ends of an MPMC ring (mpmc_ring_protocol.hpp) that write lines.
 #pragma once
 
 #include <cstddef>

@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "carillon/detail/access/device.hpp"
+#include "carillon/detail/access/device_near_far.hpp"
 #include "carillon/detail/wire/config.hpp"
 
 namespace carillon::detail {

@@ -13,8 +13,8 @@
 #include <cstdint>
 
 #include "carillon/detail/protocol/channel_view.hpp"
-#include "carillon/detail/protocol/chunk_ring.hpp"
-#include "carillon/detail/protocol/mailbox.hpp"
+#include "carillon/detail/protocol/chunk_ring_protocol.hpp"
+#include "carillon/detail/protocol/mailbox_protocol.hpp"
 #include "carillon/detail/protocol/ring_view.hpp"
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"

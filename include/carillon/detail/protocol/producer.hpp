@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The producer's end of a ring (ring.hpp).
+// The producer's end of a ring (ring_protocol.hpp).
 #pragma once
 
 #include <concepts>

@@ -8,7 +8,7 @@
 
 #include "carillon/detail/host/closed_by_owner.hpp"
 #include "carillon/detail/host/message_types.hpp"
-#include "carillon/detail/protocol/mailbox.hpp"
+#include "carillon/detail/protocol/mailbox_protocol.hpp"
 #include "carillon/detail/protocol/object_view.hpp"
 #include "carillon/device.hpp"
 #include "carillon/memory.hpp"
