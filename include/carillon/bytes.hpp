@@ -116,12 +116,19 @@ class MessageOf<Bytes> {
         for (std::size_t i = 0; i < now; ++i) messages[i].where = rest(row, i).data();
         return send(std::span<MessageAt const>(messages).first(now));
     }
+    // An error ends a row of which something was sent: the next call meets the error, and this one
+    // returns what was sent.
     template <class Send>
     auto send_row(std::span<std::byte const> row, Send const& send) const {
         decltype(send_first(row, send)) sent{};
         for (std::size_t asked = 0; asked < count(row) && size_of(sent) == asked;) {
             asked = (std::min)(count(row), asked + in_one_send);
-            add(sent, send_first(rest(row, size_of(sent)), send));
+            try {
+                add(sent, send_first(rest(row, size_of(sent)), send));
+            } catch (Error const&) {
+                if (size_of(sent) == 0) throw;
+                break;
+            }
         }
         return sent;
     }
