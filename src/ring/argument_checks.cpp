@@ -6,6 +6,8 @@
 #include <bit>
 #include <limits>
 
+#include "carillon/channel_memory.hpp"
+#include "carillon/device.hpp"
 #include "carillon/error.hpp"
 
 namespace carillon::detail {
