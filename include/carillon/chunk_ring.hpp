@@ -127,7 +127,7 @@ class Chunk : public ClaimedChunk {
     // flushed. In that case it has gone, and the line leaves with the next flush.
     void commit(std::size_t used, typename Beside::Given meta = Beside::none()) {
         detail::in_call("Chunk::commit", [&] {
-            auto const& producer = require_commit(used);
+            auto const& producer = this->require_commit(used);
             producer.store(sequence(), static_cast<std::uint32_t>(used), beside_.wire(meta));
             let_go()->producer().send(sequence());
         });

@@ -118,7 +118,7 @@ class Client {
         return detail::in_call("Client::submit", this, end_, [&] {
             auto const& asked = end_.request().wire(request);
             auto const sent = hot_submit(*this, asked, data);
-            return end_.ticket(issuer_, sent ? *sent : submit_late(asked, timeout, data));
+            return end_.ticket(issuer_, sent ? *sent : this->submit_late(asked, timeout, data));
         });
     }
 
@@ -131,7 +131,7 @@ class Client {
         return detail::in_call("Client::try_submit_n", this, end_, [&] {
             end_.request().require(requests);
             return end_.request().send_row(requests,
-                                           [&](auto row) { return submit_first(row, data); });
+                                           [&](auto row) { return this->submit_first(row, data); });
         });
     }
 
@@ -146,10 +146,10 @@ class Client {
             sent = {};
             auto const all_sent = [&] {
                 sent.append(of.send_first(of.rest(requests, sent.size()),
-                                          [&](auto row) { return submit_first(row, data); }));
+                                          [&](auto row) { return this->submit_first(row, data); }));
                 return sent.size() == of.count(requests);
             };
-            if (!wait_for(all_sent, nothing_watched, timeout))
+            if (!this->wait_for(all_sent, nothing_watched, timeout))
                 end_.throw_not_all_sent(sent.size(), of.count(requests));
         });
     }
@@ -159,14 +159,14 @@ class Client {
     // owner is known to have ended, throws what wait() would: the reply will not come.
     [[nodiscard]] std::optional<Reply> try_take(Ticket const& ticket) requires(!replies_by_bytes) {
         return detail::in_call("Client::try_take", this, end_,
-                               [&] { return take_now(valid(ticket)); });
+                               [&] { return this->take_now(this->valid(ticket)); });
     }
 
     // Takes a reply of bytes; false if it has not come.
     [[nodiscard]] bool try_take(Ticket const& ticket, Room reply) requires replies_by_bytes {
         return detail::in_call("Client::try_take", this, end_, [&] {
             end_.reply().require_one(reply);
-            auto const taken = take_now(valid(ticket));
+            auto const taken = this->take_now(this->valid(ticket));
             if (taken) end_.reply().put(*taken, reply);
             return taken.has_value();
         });
@@ -176,13 +176,13 @@ class Client {
     [[nodiscard]] Reply wait(Ticket const& ticket,
                              std::chrono::nanoseconds timeout) requires(!replies_by_bytes) {
         return detail::in_call("Client::wait", this, end_,
-                               [&] { return await(valid(ticket), timeout); });
+                               [&] { return this->await(this->valid(ticket), timeout); });
     }
     void wait(Ticket const& ticket, Room reply,
               std::chrono::nanoseconds timeout) requires replies_by_bytes {
         detail::in_call("Client::wait", this, end_, [&] {
             end_.reply().require_one(reply);
-            end_.reply().put(await(valid(ticket), timeout), reply);
+            end_.reply().put(this->await(this->valid(ticket), timeout), reply);
         });
     }
 
@@ -192,7 +192,7 @@ class Client {
     std::size_t try_take_n(Tickets& tickets, RoomForRow replies) requires by_channel {
         return detail::in_call("Client::try_take_n", this, end_, [&] {
             end_.reply().require(replies);
-            return take_first(tickets, replies);
+            return this->take_first(tickets, replies);
         });
     }
 
@@ -207,17 +207,18 @@ class Client {
             if (of.count(replies) < all) detail::throw_no_room_for_replies(of.count(replies), all);
             auto const watched = [&] { return end_.awaited(); };
             auto const all_taken = [&] {
-                (void)take_first(tickets, of.rest(replies, all - tickets.size()));
+                (void)this->take_first(tickets, of.rest(replies, all - tickets.size()));
                 return tickets.empty();
             };
-            if (!wait_for(all_taken, watched, timeout))
+            if (!this->wait_for(all_taken, watched, timeout))
                 detail::throw_not_all_taken(all - tickets.size(), all);
         });
     }
 
     // Gives a reply up: it is dropped when it comes.
     void abandon(Ticket const& ticket) {
-        return detail::in_call("Client::abandon", this, end_, [&] { end_.abandon(valid(ticket)); });
+        return detail::in_call("Client::abandon", this, end_,
+                               [&] { end_.abandon(this->valid(ticket)); });
     }
 
     // Whether the kernel has answered every request of this channel. Any thread may make this call
@@ -357,13 +358,17 @@ class Client {
 template <class Request, class Reply>
 using Channel = Client<Request, Reply>;
 
-// The client of a kernel whose handler has a table of commands (commands.hpp), which travel as
-// packets: Client's messages.
+// The client of the messages that a handler's kernel takes and sends. Commands of a table travel as
+// packets.
 template <class Handler, class Way = Channels>
-class CommandClient : public Client<typename detail::MessagesOf<Handler>::Request,
-                                    typename detail::MessagesOf<Handler>::Reply, Way> {
+using MessageClient = Client<typename detail::MessagesOf<Handler>::Request,
+                             typename detail::MessagesOf<Handler>::Reply, Way>;
+
+// The client of a kernel whose handler has a table of commands (commands.hpp).
+template <class Handler, class Way = Channels>
+class CommandClient : public MessageClient<Handler, Way> {
     using Messages = detail::MessagesOf<Handler>;
-    using Base = Client<typename Messages::Request, typename Messages::Reply, Way>;
+    using Base = MessageClient<Handler, Way>;
     using Table = typename Messages::Table;
 
    public:
@@ -376,7 +381,7 @@ class CommandClient : public Client<typename detail::MessagesOf<Handler>::Reques
     auto call(Command const& command, std::chrono::nanoseconds timeout,
               OutOfLine data = OutOfLine::none) {
         return detail::in_call("Client::call", [&] {
-            return reply_to<Command>(Base::call(Table::pack(command), timeout, data));
+            return reply_to<Command>(this->Base::call(Table::pack(command), timeout, data));
         });
     }
     // Nothing when there is no room; the ticket knows the reply's type.
@@ -398,7 +403,7 @@ class CommandClient : public Client<typename detail::MessagesOf<Handler>::Reques
     template <class Command>
     [[nodiscard]] auto try_take(CommandTicket<Command> const& ticket) {
         return detail::in_call("Client::try_take", [&] {
-            auto const reply = Base::try_take(ticket);
+            auto const reply = this->Base::try_take(ticket);
             return reply ? std::optional(reply_to<Command>(*reply)) : std::nullopt;
         });
     }
@@ -406,8 +411,8 @@ class CommandClient : public Client<typename detail::MessagesOf<Handler>::Reques
     // still good then.
     template <class Command>
     auto wait(CommandTicket<Command> const& ticket, std::chrono::nanoseconds timeout) {
-        return detail::in_call("Client::wait",
-                               [&] { return reply_to<Command>(Base::wait(ticket, timeout)); });
+        return detail::in_call(
+            "Client::wait", [&] { return reply_to<Command>(this->Base::wait(ticket, timeout)); });
     }
 
    private:
@@ -419,10 +424,9 @@ class CommandClient : public Client<typename detail::MessagesOf<Handler>::Reques
     }
 };
 
-// The client of a kernel with this handler: Client, or CommandClient where it names a table.
+// The client of a kernel with this handler: MessageClient, or CommandClient for a table.
 template <class Handler, class Way = Channels>
 using ClientOf = std::conditional_t<detail::NamesCommands<Handler>, CommandClient<Handler, Way>,
-                                    Client<typename detail::MessagesOf<Handler>::Request,
-                                           typename detail::MessagesOf<Handler>::Reply, Way>>;
+                                    MessageClient<Handler, Way>>;
 
 }  // namespace carillon

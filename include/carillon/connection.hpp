@@ -153,8 +153,8 @@ class CARILLON_LAYOUT Connection {
             detail::MessageOf<Request> const asks("request", request);
             detail::MessageOf<Reply> const answers("reply", reply);
             return Channel<Request, Reply>(
-                attach(object, {described(asks, request, asks.slot_lines()),
-                                described(answers, reply, answers.slot_lines())}),
+                this->attach(object, {described(asks, request, asks.slot_lines()),
+                                      described(answers, reply, answers.slot_lines())}),
                 asks, answers);
         });
     }
@@ -177,11 +177,11 @@ class CARILLON_LAYOUT Connection {
         return detail::in_call("Connection::mailbox", [&] {
             detail::ValueOf<T> const value("value", type);
             return Mailbox<T, direction>(
-                value, end_of<detail::MailboxLayout>(object,
-                                                     direction == Direction::to_device
-                                                         ? ObjectKind::mailbox
-                                                         : ObjectKind::mailbox_to_host,
-                                                     described(value, type, value.slot_lines())));
+                value, this->end_of<detail::MailboxLayout>(
+                           object,
+                           direction == Direction::to_device ? ObjectKind::mailbox
+                                                             : ObjectKind::mailbox_to_host,
+                           described(value, type, value.slot_lines())));
         });
     }
     // Towards the kernel, or from it.
@@ -195,10 +195,10 @@ class CARILLON_LAYOUT Connection {
                                               detail::RingToDeviceLayout, detail::RingToHostLayout>;
             return Ring<T, direction>(
                 message,
-                end_of<Layout>(object,
-                               direction == Direction::to_device ? ObjectKind::ring_to_device
-                                                                 : ObjectKind::ring_to_host,
-                               described(message, type, message.slot_lines())));
+                this->end_of<Layout>(object,
+                                     direction == Direction::to_device ? ObjectKind::ring_to_device
+                                                                       : ObjectKind::ring_to_host,
+                                     described(message, type, message.slot_lines())));
         });
     }
     template <class Meta = NoMeta>
@@ -208,8 +208,9 @@ class CARILLON_LAYOUT Connection {
         return detail::in_call("Connection::chunk_ring", [&] {
             detail::MetaOf<Meta> const beside("meta", type);
             return ChunkRing<Meta>(
-                beside, std::make_shared<detail::ChunkRingState>(end_of<detail::ChunkRingLayout>(
-                            object, ObjectKind::chunk_ring, described(beside, type, 1))));
+                beside,
+                std::make_shared<detail::ChunkRingState>(this->end_of<detail::ChunkRingLayout>(
+                    object, ObjectKind::chunk_ring, described(beside, type, 1))));
         });
     }
 

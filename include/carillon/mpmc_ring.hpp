@@ -77,7 +77,7 @@ class HostMpmcProducer {
     // the message refers to device memory that this thread has written.
     bool try_push(T const& message, OutOfLine data = OutOfLine::none) {
         return detail::in_call("MpmcRing::try_push", [&] {
-            return try_push_n({std::addressof(message), 1}, data) == 1;
+            return this->try_push_n({std::addressof(message), 1}, data) == 1;
         });
     }
     // Publishes the first ones of `messages`, as many as there is room for, with one claim and one
@@ -103,7 +103,7 @@ class HostMpmcProducer {
               OutOfLine data = OutOfLine::none) {
         detail::in_call("MpmcRing::push", [&] {
             require_state();
-            if (!state_->wait.until([&] { return try_push(message, data); }, timeout,
+            if (!state_->wait.until([&] { return this->try_push(message, data); }, timeout,
                                     [&] { state_->recover(); })) {
                 throw TimeoutError("the ring stayed full");
             }

@@ -132,7 +132,7 @@ class Ring {
     [[nodiscard]] std::optional<T> try_pop() requires(!to_device && !by_bytes) {
         return detail::in_call("Ring::try_pop", this, mark_, [&]() -> std::optional<T> {
             detail::Packed<T> message;
-            if (!take(message)) return {};
+            if (!this->take(message)) return {};
             return detail::unpack<T>(message);
         });
     }
@@ -141,7 +141,7 @@ class Ring {
         return detail::in_call("Ring::try_pop", this, mark_, [&] {
             message_.require_one(into);
             detail::Packed<Wire> message;
-            bool const taken = take(message);
+            bool const taken = this->take(message);
             if (taken) message_.put(detail::unpack<Wire>(message), into);
             return taken;
         });
@@ -159,12 +159,12 @@ class Ring {
     }
     // The next message. Throws TimeoutError.
     [[nodiscard]] T pop(std::chrono::nanoseconds timeout) requires(!to_device && !by_bytes) {
-        return detail::in_call("Ring::pop", this, mark_, [&] { return await(timeout); });
+        return detail::in_call("Ring::pop", this, mark_, [&] { return this->await(timeout); });
     }
     void pop(Room into, std::chrono::nanoseconds timeout) requires(!to_device && by_bytes) {
         detail::in_call("Ring::pop", this, mark_, [&] {
             message_.require_one(into);
-            message_.put(await(timeout), into);
+            message_.put(this->await(timeout), into);
         });
     }
 
@@ -189,7 +189,7 @@ class Ring {
     [[nodiscard]] Wire await(std::chrono::nanoseconds timeout) requires(!to_device) {
         detail::Packed<Wire> message;
         auto const watched = [&] { return host_.awaited(); };
-        auto const taken = [&] { return take(message); };
+        auto const taken = [&] { return this->take(message); };
         if (!wait_.until(taken, watched, timeout)) throw TimeoutError("no message arrived");
         return detail::unpack<Wire>(message);
     }

@@ -79,8 +79,10 @@ class SharedMailbox;
 // most 4 KiB. The value that was set last stays, whoever set it and whether or not a client is
 // there. Neither copied nor moved.
 template <class T>
-class SharedMailbox<T, Direction::to_device> : public detail::SharedObject<detail::Lender> {
+class SharedMailbox<T, Direction::to_device> : private detail::SharedObject<detail::Lender> {
    public:
+    using detail::SharedObject<detail::Lender>::serve;
+
     // The type of device_handle(), for one thread: refresh(value), like any mailbox's reader.
     using DeviceEnd = detail::LeasedMailboxReader<T, detail::DeviceNear, detail::DeviceFar>;
 
@@ -122,8 +124,10 @@ class SharedMailbox<T, Direction::to_device> : public detail::SharedObject<detai
 // map only for reading. The latest value wins. No reader keeps the kernel or another reader
 // waiting. `T` is trivially copyable and at most 4 KiB. Neither copied nor moved.
 template <class T>
-class SharedMailbox<T, Direction::to_host> : public detail::SharedObject<detail::PublishedObject> {
+class SharedMailbox<T, Direction::to_host> : private detail::SharedObject<detail::PublishedObject> {
    public:
+    using detail::SharedObject<detail::PublishedObject>::serve;
+
     using HostEnd = detail::MailboxReader<T, detail::HostCached>;
     // The type of device_handle(), for one thread: set(value), like any mailbox's writer.
     using DeviceEnd = detail::MailboxWriter<T, detail::DeviceFar>;
@@ -155,8 +159,10 @@ class SharedMailbox<T, Direction::to_host> : public detail::SharedObject<detail:
 // Messages to or from another process. `T` is trivially copyable and at most 1 KiB. Neither copied
 // nor moved.
 template <class T, Direction direction>
-class SharedRing : public detail::SharedObject<detail::Lender> {
+class SharedRing : private detail::SharedObject<detail::Lender> {
    public:
+    using detail::SharedObject<detail::Lender>::serve;
+
     static constexpr bool to_device = direction == Direction::to_device;
     // The type of device_handle(), for one thread: try_pop(message), or try_push(message), which
     // returns false while there is no client, and look(), for a kernel that pushes seldom: the next
@@ -186,8 +192,10 @@ class SharedRing : public detail::SharedObject<detail::Lender> {
 // bytes. A kernel must not trust a chunk's bytes: another process wrote them, and may change them
 // while the kernel reads. Neither copied nor moved.
 template <class Meta = NoMeta>
-class SharedChunkRing : public detail::SharedObject<detail::Lender> {
+class SharedChunkRing : private detail::SharedObject<detail::Lender> {
    public:
+    using detail::SharedObject<detail::Lender>::serve;
+
     // The type of device_handle(), for one thread: try_take(chunk), release(sequence).
     using DeviceEnd = detail::LeasedChunkReader<Meta, detail::DeviceNear, detail::DeviceFar>;
 

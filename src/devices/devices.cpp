@@ -116,7 +116,7 @@ DeviceInfo try_describe(std::string_view selector, bool emulated) {
     } catch (Error const& error) {
         DeviceInfo info;
         info.selector = selector;
-        info.name = fmt::format("not available ({})", error.what());
+        info.name = fmt::format("not available ({})", error.cause());
         info.emulated = emulated;
         return info;
     }
