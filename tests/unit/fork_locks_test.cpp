@@ -14,6 +14,7 @@
 
 #include "carillon/detail/host/known_kernel.hpp"
 #include "carillon/detail/host/log_texts.hpp"
+#include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/language.hpp"
 #include "device/mapped_ranges.hpp"
 #include "emulated/block_runner.hpp"
@@ -38,6 +39,9 @@ class ForkLocksTest : public testing::TestWithParam<Locked> {};
 TEST_P(ForkLocksTest, childUsesWhatThreadsOfItsParentUseAtTheFork) {
     if (CARILLON_THREAD_SANITIZER != 0) {
         GTEST_SKIP() << "the thread sanitizer does not follow a fork beside threads";
+    }
+    if (CARILLON_ADDRESS_SANITIZER != 0) {
+        GTEST_SKIP() << "a thread may have a lock of the sanitizer's allocator at the fork";
     }
     auto const use_often = [](std::stop_token const& stop) {
         Bytes bytes{};
