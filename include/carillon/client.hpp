@@ -38,10 +38,11 @@ namespace detail {
 [[noreturn]] void throw_status(std::uint32_t status, std::uint32_t code, char const* command);
 }  // namespace detail
 
-// One thread at a time. `Way` is how requests reach the kernel: `Channels`, through a channel of
-// this client's own, or `Pool`, through a ring that all clients have. The client of a channel is
-// neither copied nor moved: it numbers its requests, and two would number them apart. The client of
-// a pool is moved, and is made and used by one thread; with it goes what is outstanding.
+// A client is for one thread at a time. `Way` is how requests reach the kernel: `Channels`, through
+// a channel of this client's own, or `Pool`, through a ring that all clients have. The client of a
+// channel is neither copied nor moved: it numbers its requests, and two would number them apart.
+// The client of a pool is moved, and one thread makes and uses it; when it goes, its outstanding
+// requests go with it.
 //
 // A message is a type, or Bytes. The calls take bytes as spans, and throw UsageError for another
 // size and for a null pointer.
@@ -293,7 +294,7 @@ class Client {
         return {issuer_, first, end_.try_submit_n(requests.data(), requests.size(), data)};
     }
 
-    // Takes a reply if it has come. Throws what ended the kernel where it cannot come any more.
+    // Takes a reply if it has come. Throws what ended the kernel if it cannot come any more.
     [[nodiscard]] std::optional<Answered> take_now(Sent const& sent) {
         detail::Packed<Answered> reply;
         if (!hot_take(*this, sent, reply) && !take_at_end(sent, reply)) return {};
@@ -319,8 +320,8 @@ class Client {
         if (!wait_for(taken, watched, timeout)) detail::throw_no_reply();
         return detail::unpack<Answered>(reply);
     }
-    // Takes the replies that have come; their tickets leave `tickets`. Throws as take_now() where
-    // none has.
+    // Takes the replies that have come; their tickets leave `tickets`. Throws as take_now() if none
+    // has.
     std::size_t take_first(Tickets& tickets, RoomForRow replies) {
         std::size_t const room = end_.reply().count(replies);
         std::size_t taken = 0;
@@ -384,7 +385,7 @@ class CommandClient : public MessageClient<Handler, Way> {
             return reply_to<Command>(this->Base::call(Table::pack(command), timeout, data));
         });
     }
-    // Nothing when there is no room; the ticket knows the reply's type.
+    // Returns nothing when there is no room; the ticket knows the reply's type.
     template <class Command>
     [[nodiscard]] std::optional<CommandTicket<Command>> try_submit(
         Command const& command, OutOfLine data = OutOfLine::none) {

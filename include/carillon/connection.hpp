@@ -50,57 +50,57 @@ struct ConnectOptions {
     // How long the connection, each channel, status(), and each answer of a store may take;
     // Store::list() ten times as long.
     std::chrono::nanoseconds timeout = std::chrono::seconds(5);
-    // For a client that is started before its owner, or outlives it. For so long it is tried again
-    // to connect while nobody listens at the path, whoever does has ended or does not answer, or
-    // has no room. Each call that attaches tries for so long, too, from its own beginning on, while
-    // the owner does not serve the object yet, or has no store yet, has no place of it, or is about
-    // to end it. 0: each is tried once.
+    // For a client that is started before its owner, or outlives it. It tries so long to connect
+    // while nobody listens at the path, or the listener has ended, does not answer, or has no room.
+    // Each call that attaches tries for so long, too, from its own beginning on, while the owner
+    // does not serve the object yet, or has no store yet, has no place of it, or is about to end
+    // it. 0: each is tried once.
     std::chrono::nanoseconds wait_for_owner = std::chrono::nanoseconds(0);
     // How channels wait; none: HostWait::for_kernel chooses.
     std::optional<HostWait::Style> wait = std::nullopt;
-    // So long a call looks for the owner's answer before it sleeps, and next() of what waits for
-    // sealed buffers for one; as ServeOptions::spin.
+    // A call looks so long for the owner's answer before it sleeps, and next() for a sealed buffer;
+    // see ServeOptions::spin.
     std::chrono::nanoseconds spin = std::chrono::microseconds(50);
-    // The GPU that kernels of this process are to find buffers on (Buffer::device_ptr). None is
-    // needed otherwise, nor CUDA.
+    // The GPU on which kernels of this process find buffers (Buffer::device_ptr). No other use
+    // needs a GPU or CUDA.
     std::optional<Device> device = std::nullopt;
-    // Rings, and buffers that are made here, in host memory even where device memory can be mapped:
-    // a client that comes and goes does not open Vulkan then, which interrupts the kernel for a
-    // moment.
+    // Rings, and buffers that are made here, lie in host memory even if device memory can be
+    // mapped: a client that comes and goes does not open Vulkan then, which interrupts the kernel
+    // for a moment.
     bool host_memory = false;
-    // Of a store's memory that is kept mapped for the next buffer that has it, at most.
+    // How many bytes of a store's memory stay mapped for the next buffers there, at most.
     std::size_t kept_bytes = std::size_t{1} << 28;
-    unsigned copy_threads = 4;  // as StoreOptions::copy_threads
-    // The user whose owner is meant. Any other at the path is refused (RefusalReason::wrong_owner)
-    // before anything is sent to it: in a folder like /tmp whoever comes first may listen there.
-    // None: this process's own user, or root.
+    unsigned copy_threads = 4;  // see StoreOptions::copy_threads
+    // The user of the wanted owner. An owner of another user is refused
+    // (RefusalReason::wrong_owner) before anything is sent to it: in a folder like /tmp anybody may
+    // listen first. None: this process's own user, or root.
     std::optional<std::uint32_t> owner_user = std::nullopt;
 };
 
-// Of a channel to another process's kernel: for reports.
+// The owner that a connection leads to, for reports.
 struct ConnectedOwner {
     std::string name;          // ServeOptions::name
     std::int32_t process = 0;  // the owner's number; 0 in another namespace
-    // Another number whenever an owner begins to serve: the same path may lead to another one.
+    // The number changes whenever an owner begins to serve: one path may lead to another owner.
     std::uint64_t instance = 0;
-    std::uint32_t user = 0;  // as the system says it
+    std::uint32_t user = 0;  // according to the system
 };
 
 // A block of another process's kernel, or the one end of an object, and the client that has it.
 struct ServedBlock {
     BlockActivity activity = BlockActivity::idle;
-    std::string client;  // as it calls itself; empty: nobody has the block
+    std::string client;  // the name that it gave itself; empty: nobody has the block
     std::int32_t process = 0;
     std::uint32_t user = 0;
-    std::chrono::milliseconds held{0};  // for how long it has had it
-    ChannelCounters counters;           // of what it has sent, as it says itself
-    ChannelCounters gone;               // of all that had the block before
+    std::chrono::milliseconds held{0};  // for how long it has had the block
+    ChannelCounters counters;           // of its requests, according to the client
+    ChannelCounters gone;               // of all earlier clients of the block
     BlockBeats beats;
-    // Of both: but for `depth` it only grows, whichever clients come and go.
+    // The sum of both: only its `depth` may shrink, whichever clients come and go.
     [[nodiscard]] ChannelCounters all() const;
 };
 struct ServedObject {
-    std::string name;  // that clients ask for
+    std::string name;  // clients ask for it
     ObjectKind kind = ObjectKind::kernel;
     KernelState state = KernelState::running;
     bool emulated = false;            // its device is threads of a CPU
@@ -109,9 +109,9 @@ struct ServedObject {
 // The owner's store of buffers; Connection::store() lists them.
 struct StoreStatus {
     std::uint64_t buffers = 0;
-    std::uint64_t sealed = 0;      // of them
-    std::uint64_t bytes = 0;       // of memory that they take
-    std::uint64_t most_bytes = 0;  // that they may take (StoreOptions::bytes)
+    std::uint64_t sealed = 0;      // how many of them are sealed
+    std::uint64_t bytes = 0;       // of their memory
+    std::uint64_t most_bytes = 0;  // the limit of these bytes (StoreOptions::bytes)
 };
 struct OwnerStatus {
     std::vector<ServedObject> objects;  // in the order in which they were added
@@ -119,14 +119,14 @@ struct OwnerStatus {
 };
 
 // A connection to the owner of a kernel, who serves at a Unix socket. This process needs neither
-// CUDA nor a GPU of its own; Vulkan where the kernel's rings are in GPU memory, and without it
-// rings in host memory, which are slower. From any thread.
+// CUDA nor a GPU. Rings in GPU memory need Vulkan; without it the rings lie in host memory, which
+// is slower. Any thread may call it.
 class CARILLON_LAYOUT Connection {
    public:
-    // Throws SystemError where nobody listens at `path` (ConnectOptions::wait_for_owner) or it is
-    // not for this user, OwnerGoneError where whoever listens ends meanwhile, ProtocolError where
-    // that is no Server, RefusedError for what the owner says no to and for an owner of another
-    // user (ConnectOptions::owner_user), TimeoutError, UsageError for the options.
+    // Throws SystemError if nobody listens at `path` (ConnectOptions::wait_for_owner) or it is not
+    // for this user, OwnerGoneError if the listener ends meanwhile, ProtocolError if that is no
+    // Server, RefusedError if the owner refuses the connection or is another user's
+    // (ConnectOptions::owner_user), TimeoutError, UsageError for the options.
     explicit Connection(PathArgument const& path, ConnectOptions const& options = {});
     Connection(Connection&&) noexcept;
     Connection& operator=(Connection&&) noexcept;
@@ -165,11 +165,11 @@ class CARILLON_LAYOUT Connection {
     }
 
     // The host's end of an object that the owner shares by that name (Server::add). It is this
-    // client's alone until it goes, and empty: what a client before it has left is not there. A
-    // mailbox to the host is read by others too, and has the kernel's last value. What it does
-    // throws OwnerGoneError when the owner has ended, StoppedError when the owner has destroyed the
-    // object. Each of these throws RefusedError when there is no such object, it was destroyed, it
-    // has a client, or its type is another; TimeoutError; OwnerGoneError.
+    // client's alone, and empty: nothing of an earlier client is in it. Only a mailbox to the host
+    // has other readers, and the kernel's last value. The end's calls throw OwnerGoneError when the
+    // owner has ended, StoppedError when the owner has destroyed the object. Each of these throws
+    // RefusedError when there is no such object, it was destroyed, it has a client, or its type is
+    // another; TimeoutError; OwnerGoneError.
     template <class T, Direction direction = Direction::to_device>
     [[nodiscard]] Mailbox<T, direction> mailbox(NameArgument object,
                                                 Described<T> const& type = {}) const {
@@ -184,7 +184,7 @@ class CARILLON_LAYOUT Connection {
                            described(value, type, value.slot_lines())));
         });
     }
-    // Towards the kernel, or from it.
+    // A ring towards the kernel, or from it.
     template <class T, Direction direction>
     [[nodiscard]] Ring<T, direction> ring(NameArgument object,
                                           Described<T> const& type = {}) const {
@@ -218,14 +218,14 @@ class CARILLON_LAYOUT Connection {
     // takes nothing from the owner or from other clients. Throws as those above.
     [[nodiscard]] LogReader log(NameArgument object) const;
 
-    // The owner's store of buffers, by a connection of its own: where the owner destroys the store,
+    // The owner's store of buffers, by a connection of its own: if the owner destroys the store,
     // that connection ends, and this one does not. Include carillon/store.hpp. Throws as Store's
     // constructor.
     [[nodiscard]] Store store() const;
 
     [[nodiscard]] ConnectedOwner const& owner() const;
-    // What there is, what each is at, who has which of its blocks, and what has gone through them.
-    // No kernel is asked, and no client disturbed. Throws OwnerGoneError, TimeoutError.
+    // Lists the owner's objects: their states, the client of each block, and the counters of each
+    // block. No kernel is asked, and no client disturbed. Throws OwnerGoneError, TimeoutError.
     [[nodiscard]] OwnerStatus status() const;
     // Why the last channel's rings are in host memory although the kernel's device has memory of
     // its own; empty if they are not.
@@ -241,7 +241,7 @@ class CARILLON_LAYOUT Connection {
     std::shared_ptr<detail::ClientSession> session_;
 };
 
-// The same as the constructor.
+// Connects to an owner, see Connection's constructor.
 [[nodiscard]] inline Connection connect(PathArgument const& path,
                                         ConnectOptions const& options = {}) {
     return Connection(path, options);

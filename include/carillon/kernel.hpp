@@ -33,17 +33,17 @@ namespace carillon {
 using detail::DeviceChannel;
 inline namespace CARILLON_TOOLCHAIN {
 
-// `Handler` is a trivially copyable functor of at most handler_bytes, its operator() CARILLON_HD,
-// from a request to a reply; it may keep state: every block has a copy of its own, used by one
-// thread. Where the lanes of a warp serve (WatchedChannels, a Pool with a stripe) every lane has a
-// copy, and which requests share one is not said. A handler with a `static constexpr unsigned
-// threads` above 1 is run by so many threads of a block together, each with a copy of its own:
-// block::thread_rank() says which one it is, and the first one's result is the reply. On the
+// `Handler` is a trivially copyable functor of at most handler_bytes. Its operator() is CARILLON_HD
+// and returns the reply to a request. It may keep state: every block has a copy of its own, used by
+// one thread. If the lanes of a warp serve (WatchedChannels, a Pool with a stripe), every lane has
+// a copy, and it is unspecified which requests share one. If a handler has a `static constexpr
+// unsigned threads` above 1, so many threads of a block run it together, each with a copy of its
+// own: block::thread_rank() says which one it is, and the first one's result is the reply. On the
 // emulated device one thread is all of them.
 //
 // A handler that declares `using Commands = carillon::Commands<A, B, C>` has an operator() for each
-// of them, which returns a reply, nothing, or an Outcome<Reply>. One that is overloaded or a
-// template otherwise declares `using Request` and `using Reply`.
+// of them, which returns a reply, nothing, or an Outcome<Reply>. Another handler whose operator()
+// is overloaded or a template declares `using Request` and `using Reply`.
 //
 // `Requests` says how requests reach the blocks: Channels, WatchedChannels or Pool, and from other
 // processes SharedChannels or SharedPool.
@@ -89,7 +89,7 @@ class PersistentKernel {
         detail::throw_named("PersistentKernel");
     }
 
-    // Refused in words: what is in the place of the options, and behind them, and is not theirs.
+    // These refuse, in words, arguments that are neither options nor a handler.
     template <class Other, class Third = KernelOptions, class Last = KernelOptions>
     requires(!std::convertible_to<Other, Options>)
         PersistentKernel(Device const& /*device*/, Other const& /*options*/,
@@ -101,8 +101,8 @@ class PersistentKernel {
                          Other const& /*handler*/, Rest const&... /*rest*/)
         : PersistentKernel(no_handler<Other>()) {}
 
-    // One that was moved from has no channels, and all else but placement() throws UsageError.
-    // That of a pool, or of one whose clients are others' processes, is not assigned to.
+    // A kernel that was moved from has no channels, and its calls, except placement(), throw
+    // UsageError. A kernel of a pool, or for clients of other processes, cannot be assigned to.
     PersistentKernel(PersistentKernel&&) noexcept = default;
     PersistentKernel& operator=(PersistentKernel&& other) noexcept requires(has_channels) {
         if (this != &other) {
@@ -116,36 +116,36 @@ class PersistentKernel {
     // Stops the kernel, waiting for at most options.stop_timeout; never throws.
     ~PersistentKernel() = default;
 
-    // The client of a channel, for one thread at a time. Block b has the channel b, or of
+    // The client of a channel, for one thread at a time. Block b has the channel b, or with
     // WatchedChannels the per_block ones from b * per_block on. Throws UsageError for a channel
-    // that is not.
+    // that does not exist.
     [[nodiscard]] Client& channel(unsigned index = 0) requires(has_channels) {
         return detail::in_call("PersistentKernel::channel",
                                [&]() -> Client& { return route_.channels().at(index); });
     }
-    // How many there are, the express ones not counted.
+    // How many channels there are, without the express ones.
     [[nodiscard]] unsigned channels() const requires(has_channels) {
         return static_cast<unsigned>(route_.channels().size());
     }
-    // The channel that a block serves first, if Channels::express says that there is one: a request
-    // waits for the one that the block is at, for no other of the block's. Throws UsageError.
+    // The channel that a block serves first, if Channels::express is set: a request waits only for
+    // the one that the block is at. Throws UsageError.
     [[nodiscard]] Client& express(unsigned block = 0) requires(one_channel) {
         return detail::in_call("PersistentKernel::express",
                                [&]() -> Client& { return route_.express(block); });
     }
-    // Where it was put, and what was left to chance.
+    // Where the kernel was put, and which parts were left to chance.
     [[nodiscard]] ChannelPlacement const& placement() const requires(one_channel) {
         return route_.placement();
     }
     // The calling thread's client of a pool. It may outlive the kernel. Throws UsageError when
-    // Pool::clients have one.
+    // there are Pool::clients already.
     [[nodiscard]] Client client() const requires(pooled) {
         return detail::in_call("PersistentKernel::client", [&] { return route_.client(); });
     }
-    // Lets clients of other processes in (connect()), at a Unix socket that is made at `path`, for
-    // as long as what it returns is there. They ask for `name`, of 1 to 63 characters. It may
-    // outlive the kernel: clients learn that it has ended. Throws UsageError for the path, the
-    // options or the name, SystemError.
+    // Lets clients of other processes in (connect()), at a Unix socket that it makes at `path`, for
+    // as long as the returned server lives. They ask for `name`, of 1 to 63 characters. The server
+    // may outlive the kernel: clients learn that the kernel has ended. Throws UsageError for the
+    // path, the options or the name, SystemError.
     [[nodiscard]] Server serve(PathArgument const& path, ServeOptions const& options = {},
                                NameArgument name = "kernel") const requires(shared) {
         return detail::in_call("PersistentKernel::serve", [&] {
@@ -153,7 +153,7 @@ class PersistentKernel {
             return detail::ServerMaker::make(path, route_.leases(), options, name);
         });
     }
-    // The same at a path where others are served, too: Server::add.
+    // Serves the kernel at the path of a server that serves other objects, too: Server::add.
     void serve(Server& server, NameArgument name) const requires(shared) {
         detail::in_call("PersistentKernel::serve", [&] {
             (void)supervisor();
@@ -161,18 +161,18 @@ class PersistentKernel {
         });
     }
 
-    // How many serve: KernelOptions::blocks, or what was chosen.
+    // How many blocks serve: KernelOptions::blocks, or the chosen number.
     [[nodiscard]] unsigned blocks() const {
         return detail::in_call("PersistentKernel::blocks", [&] { return supervisor().blocks(); });
     }
-    // Which SM a block runs on. Throws UsageError for a block that is not.
+    // Which SM a block runs on. Throws UsageError for a block that does not exist.
     [[nodiscard]] unsigned sm(unsigned block = 0) const {
         return detail::in_call("PersistentKernel::sm", [&] { return supervisor().sm(block); });
     }
 
-    // What becomes of it, at any time and from any thread. A block of a pool counts as busy while
-    // any request is unanswered, one of SharedChannels while a client has it, one of a SharedPool
-    // while there is any. Throws UsageError for a block that is not.
+    // The kernel's state, at any time and from any thread. A block of a Pool or a SharedPool counts
+    // as busy while any request is unanswered, a block of SharedChannels while its client's are.
+    // Throws UsageError for a block that does not exist.
     [[nodiscard]] KernelState state() const {
         return detail::in_call("PersistentKernel::state", [&] { return supervisor().state(); });
     }
@@ -183,8 +183,8 @@ class PersistentKernel {
         });
     }
 
-    // How often a block has been heard of. Throws UsageError for a block that is not. What goes
-    // through a channel its client counts: Client::counters().
+    // How many heartbeats of a block were seen. Throws UsageError for a block that does not exist.
+    // The client of a channel counts what goes through it: Client::counters().
     [[nodiscard]] BlockBeats beats(unsigned block = 0) const {
         return detail::in_call("PersistentKernel::beats", [&] {
             supervisor().require_block(block);
@@ -206,8 +206,8 @@ class PersistentKernel {
         });
     }
     // Ends the kernel. Requests that it has not taken yet stay unanswered; every later call on a
-    // client throws StoppedError. Throws TimeoutError if it has not ended within `timeout` (ask
-    // again, or let go: nothing that it may still touch is freed), CudaError if it had died.
+    // client throws StoppedError. Throws TimeoutError if it has not ended within `timeout` (stop it
+    // again, or destroy this: nothing that it may still touch is freed), CudaError if it had died.
     void stop(std::chrono::nanoseconds timeout = std::chrono::seconds(5)) {
         detail::in_call("PersistentKernel::stop", [&] { supervisor().stop(timeout); });
     }
@@ -245,14 +245,14 @@ class PersistentKernel {
     }
 
     Route route_;
-    // Shared with the clients; it holds the memory.
+    // The clients share it; it holds the memory.
     std::shared_ptr<detail::KernelSupervisor> supervisor_;
 };
 
 template <class Source>
 PersistentKernel(Device const&, KernelOptions const&, Source)
     -> PersistentKernel<typename HandlerFrom<Source>::Type>;
-// Of these the constructor says what is wrong.
+// The constructor says what is wrong with these.
 template <HandlerLike Source>
 PersistentKernel(Device const&, Source) -> PersistentKernel<typename HandlerFrom<Source>::Type>;
 template <class Other, class Source>
