@@ -43,8 +43,8 @@ struct ChannelParts {
 // A channel of new memory, for a kernel that the user writes.
 [[nodiscard]] ChannelParts own_channel(Device const& device, ChannelShape const& shape);
 
-// The channel as the device sees it. Throws UsageError where it is another process's, and where a
-// block of a PersistentKernel has the device's end.
+// The channel as the device sees it. Throws UsageError if it is another process's, and if a block
+// of a PersistentKernel has the device's end.
 [[nodiscard]] ChannelView device_channel(ChannelParts const& parts);
 
 }  // namespace carillon::detail

@@ -30,15 +30,15 @@
 
 namespace carillon::detail {
 
-// Memory for a kernel's channels, the caller's or new, arranged as the placement says; `blocks` of
-// that is empty for blocks that may be anywhere.
+// Memory for a kernel's channels, the caller's or new, arranged by the placement;
+// `placement.blocks` is empty if the blocks may be anywhere.
 struct PlacedMemory {
     std::shared_ptr<ChannelMemory> memory;
     ChannelPlacement placement;
 };
 
-// `shape`: of its channels. `threads`: of its handler. No other kernel gets the caller's memory as
-// long as what these return is there. Throw UsageError.
+// `shape`: of the kernel's channels. `threads`: of its handler. No other kernel gets the caller's
+// memory while the result exists. Both throw UsageError.
 [[nodiscard]] PlacedMemory place_kernel(Device const& device, KernelOptions const& options,
                                         ChannelShape const& shape, unsigned threads,
                                         LaunchProbe launch);
@@ -46,8 +46,8 @@ struct PlacedMemory {
                                                             KernelOptions const& options,
                                                             ChannelShape const& shape);
 
-// The clients of a kernel's channels. Each stays where it is, and they are moved without memory: a
-// std::deque needs some.
+// The clients of a kernel's channels. Each client stays where it is, and the list moves without an
+// allocation, unlike a std::deque.
 template <class Client>
 class ClientList {
    public:
@@ -60,7 +60,7 @@ class ClientList {
         if (index >= clients_.size()) throw UsageError("there is no such channel");
         return *clients_[index];
     }
-    // Of `count` from `first` on.
+    // Whether `count` clients, from `first` on, have all requests answered.
     [[nodiscard]] bool all_answered(std::size_t first, std::size_t count) const {
         return std::ranges::all_of(std::span(clients_).subspan(first, count),
                                    [](auto const& client) { return client->all_answered(); });
@@ -71,7 +71,7 @@ class ClientList {
     std::vector<std::unique_ptr<Client>> clients_;
 };
 
-// How its clients wait. Made before memory is touched: it throws UnsupportedError.
+// How the kernel's clients wait. Call it before memory is touched: it throws UnsupportedError.
 [[nodiscard]] inline HostWait wait_of_clients(Device const& device, KernelOptions const& options) {
     return HostWait::for_kernel(device.traits(), blocks_of(options), options.wait);
 }
@@ -89,7 +89,7 @@ class Route<Handler, Channels> {
           placed_(place_kernel(device, options, shape(options), block_threads,
                                &launch_probe<ProbeBody>)) {}
 
-    // Its first channels have the control and status lines of the blocks.
+    // The first channels of this memory have the control and status lines of the blocks.
     [[nodiscard]] std::shared_ptr<ChannelMemory> const& blocks() const { return placed_.memory; }
     [[nodiscard]] static unsigned channels_per_block() { return 1; }
     [[nodiscard]] static bool lanes_apart() { return false; }
@@ -162,7 +162,7 @@ class Route<Handler, Channels> {
     bool express_wanted_;
     PlacedMemory placed_;
     ClientList<Client> channels_;
-    ClientList<Client> express_;  // of every block, or none
+    ClientList<Client> express_;  // for each block, or none
 };
 
 template <class Handler>

@@ -39,14 +39,14 @@ class ClientEnd;
 // The kernel as a channel's client knows it. Every call looks at it first.
 class KernelOfClient {
    public:
-    // `kernel`: nullptr where nobody watches it.
+    // `kernel`: nullptr if nobody watches it.
     KernelOfClient(HostWait wait, ChannelPeer* kernel) : wait_(wait), kernel_(kernel) {}
 
     void require_own() const { mark_.require_own(); }
     [[nodiscard]] HostWait const& wait_style() const { return wait_; }
     [[nodiscard]] bool answers() const { return kernel_ == nullptr || kernel_->answers(); }
     void require_open() const {
-        // Relaxed: what is not `running` leads to what the mutex of the kernel orders.
+        // Relaxed: a state other than `running` leads to what the mutex of the kernel orders.
         if (kernel_ != nullptr && kernel_->state_word().load(std::memory_order_relaxed) !=
                                       KernelState::running) [[unlikely]]
             kernel_->require_open();
@@ -87,8 +87,8 @@ class alignas(64) ClientEnd<Channels, Request, Reply> : public ClientChannel<Req
           reply_(reply),
           asked_(parts_.lease, [this] { return this->all_answered(); }) {}
 
-    // Channel `index` of `memory`, the device's. `kernel` may be nullptr: nobody watches it then.
-    // `doorbell` is what to ring, on the host, for a block that watches many channels; or nullptr.
+    // Channel `index` of the device's `memory`. `kernel`: nullptr if nobody watches it. `doorbell`:
+    // the host's address of what rings for a block that watches many channels; or nullptr.
     ClientEnd(Device const& device, std::shared_ptr<ChannelMemory> memory, unsigned index,
               HostWait wait, std::shared_ptr<ChannelPeer> kernel = nullptr,
               std::uint64_t* doorbell = nullptr, MessageOf<Request> const& request = {},
@@ -98,7 +98,7 @@ class alignas(64) ClientEnd<Channels, Request, Reply> : public ClientChannel<Req
                                 std::move(kernel), doorbell),
                     request, reply) {}
 
-    // For a kernel that the user writes, which has types.
+    // The channel of a kernel that the user writes, which has types.
     explicit ClientEnd(Device const& device,
                        std::uint32_t capacity = 256) requires(!IsBytes<Request> && !IsBytes<Reply>)
         : ClientEnd(own_channel(device, ChannelShape::of<Request, Reply>(capacity))) {}
@@ -128,7 +128,7 @@ class alignas(64) ClientEnd<Channels, Request, Reply> : public ClientChannel<Req
         detail::throw_not_all_sent(sent, all, this->capacity(), this->untaken());
     }
 
-    // From any thread.
+    // Any thread may call it.
     [[nodiscard]] ChannelCounters counters() const {
         return read_counters(parts_.view.replies, *parts_.counters, parts_.served_by);
     }
@@ -139,7 +139,7 @@ class alignas(64) ClientEnd<Channels, Request, Reply> : public ClientChannel<Req
     [[no_unique_address]] MessageOf<Request> request_;
     [[no_unique_address]] MessageOf<Reply> reply_;
     mutable TakenOnce taken_;
-    AnswersWatched asked_;  // goes first: it asks the ends
+    AnswersWatched asked_;  // destroyed first: it asks the ends
 };
 
 }  // namespace carillon::detail

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a client's requests travel through a ring that all have, and their replies, in any order.
+// How a client's requests travel through a ring that all clients share, and their replies, in any
+// order.
 #pragma once
 
 #include <algorithm>
@@ -34,7 +35,7 @@ namespace carillon::detail {
 template <class Way, class Request, class Reply>
 class ClientEnd;  // client_channel.hpp
 
-// Moved, not assigned.
+// An end is moved, and not assigned.
 template <class Request, class Reply>
 class ClientEnd<Pool, Request, Reply> {
     // A reply that is outstanding, or room for one.
@@ -49,7 +50,7 @@ class ClientEnd<Pool, Request, Reply> {
 
     [[nodiscard]] static MessageOf<Request> request() { return {}; }
 
-    // Throws UsageError when Pool::clients have one.
+    // Throws UsageError when there are Pool::clients already.
     explicit ClientEnd(std::shared_ptr<PoolState> state)
         : state_(std::move(state)),
           producer_(MpmcProducerAccess::make<AddressedRequest<Request>>(
@@ -73,7 +74,7 @@ class ClientEnd<Pool, Request, Reply> {
     ~ClientEnd() = default;
 
     void require_own() const { mark_.require_own(); }
-    // Meanwhile, what clients that died had is given up.
+    // It also gives up requests of clients that died.
     void require_alive() const {
         require_place();
         state_->kernel().require_alive();
@@ -110,7 +111,7 @@ class ClientEnd<Pool, Request, Reply> {
         return &slot;
     }
 
-    // Nothing of a client whose thread has ended: the slot may be another's.
+    // A client whose thread has ended takes nothing: the slot may be another's.
     [[nodiscard]] bool try_take(Sent slot, Packed<Reply>& reply) {
         if (!producer_.has_place() || !slot->claim.template look<Reply>(reply)) return false;
         slot->claim.give_back();
@@ -118,14 +119,14 @@ class ClientEnd<Pool, Request, Reply> {
         return true;
     }
 
-    // Its slot is the last to be tried: the reply is still to come.
+    // The slot is the last to be tried: the reply is still to come.
     void abandon(Sent slot) {
         if (producer_.has_place()) slot->claim.give_up();
         leave(*slot);
         std::rotate(free_.begin(), free_.end() - 1, free_.end());
     }
 
-    // The one that a wait is for comes among others.
+    // The reply that a wait is for comes among others.
     [[nodiscard]] static Line const* awaited() { return nullptr; }
 
     // Looks at what the next request will claim; its places for replies are the last of free_.
@@ -165,11 +166,11 @@ class ClientEnd<Pool, Request, Reply> {
     // Q1, pairs with Q2: the claim, a locked instruction, comes before the look.
     [[nodiscard]] static bool is_open(KernelSupervisor const& kernel) {
         cpu::ProcessFence::light();
-        // Relaxed: as KernelOfClient::require_open.
+        // Relaxed: see KernelOfClient::require_open.
         return kernel.state_word().load(std::memory_order_relaxed) == KernelState::running;
     }
 
-    // A flush that throws (non-coherent memory) may have sent it: its reply is dropped.
+    // A flush that throws (non-coherent memory) may have sent the request: its reply is dropped.
     [[nodiscard]] bool push(Slot& slot, Request const& request, OutOfLine data) {
         try {
             return producer_.try_push({slot.claim.address(), request}, data);
@@ -180,8 +181,8 @@ class ClientEnd<Pool, Request, Reply> {
         }
     }
 
-    // Takes the place of a slot, the last of `free_` then; false where late replies are under way
-    // to all of them. A request that is sent from there is on record before.
+    // Takes the place of a slot, which becomes the last of `free_`; false if late replies are
+    // outstanding for all of them. A request that is sent from there is on record before.
     [[nodiscard]] bool claim() {
         for (std::size_t i = free_.size(); i-- > 0;) {
             Slot& slot = slots_[free_[i]];
@@ -204,8 +205,8 @@ class ClientEnd<Pool, Request, Reply> {
     std::shared_ptr<PoolState> state_;
     HostMpmcProducer<AddressedRequest<Request>> producer_;
     ClientRecord* record_;
-    std::uint64_t submitted_ = 0;  // the last one's number
-    NoRoom full_{};                // what had no room the last time
+    std::uint64_t submitted_ = 0;  // the last request's number
+    NoRoom full_{};                // the parts that had no room the last time
     std::vector<Slot> slots_;
     std::vector<std::uint32_t> free_;  // of slots_
 };

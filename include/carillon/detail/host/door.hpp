@@ -19,12 +19,12 @@ namespace carillon::detail {
 // Has the error that is being handled keep its name (Error::keep_call), and throws it on.
 [[noreturn, gnu::cold]] void throw_kept();
 
-// The error that is being handled, for whoever throws it to several threads: its name stays, since
-// they would write it at the same time.
+// The error that is being handled, for a caller that throws it to several threads: its name stays,
+// since they would write it at the same time.
 [[nodiscard]] std::exception_ptr kept_exception();
 
-// Returns what `body` returns. No instruction is added before it throws, but for a return: a call
-// in a try block is no jump.
+// Returns what `body` returns. It adds no instruction unless `body` throws, but for a return: a
+// call in a try block is no jump.
 template <class Body>
 [[gnu::always_inline]] inline decltype(auto) in_call(std::string_view call, Body&& body) {
     try {
@@ -34,7 +34,7 @@ template <class Body>
     }
 }
 
-// The same for a call in the process that `mark` says, a ProcessMark or what has its require_own().
+// Checks first that this process is that of `mark`, which has a require_own().
 template <class Mark, class Body>
 [[gnu::always_inline]] inline decltype(auto) in_call(std::string_view call, Mark const& mark,
                                                      Body&& body) {
@@ -46,8 +46,8 @@ template <class Mark, class Body>
     }
 }
 
-// The same for a call of `end`, which is for one thread at a time. Throws UsageError where a thread
-// is in a call of `end` already, in builds that check it.
+// Checks a call of `end`, too, which is for one thread at a time. Throws UsageError if a thread is
+// in a call of `end` already, in builds that check it.
 template <class Mark, class Body>
 [[gnu::always_inline]] inline decltype(auto) in_call(std::string_view call, void const* end,
                                                      Mark const& mark, Body&& body) {
@@ -60,8 +60,8 @@ template <class Mark, class Body>
     }
 }
 
-// What `use`, a function of the program's that a call gets, returns. An error of a call that it
-// makes keeps that call's name.
+// Returns what `use` returns, a function of the program's that a call gets. An error of a call that
+// it makes keeps that call's name.
 template <class Use>
 [[gnu::always_inline]] inline decltype(auto) in_callback(Use&& use) {
     try {

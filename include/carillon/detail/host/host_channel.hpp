@@ -22,15 +22,15 @@ struct AlwaysOpen {
     static void warm() {}
 };
 
-// Requests are known by their sequence numbers. Neither copied nor moved. `Kernel`: what the client
-// knows of the kernel; its require_open() throws when no request may be sent any more.
+// Sequence numbers name the requests. Neither copied nor moved. `Kernel`: what the client knows of
+// the kernel; its require_open() throws when no request may be sent any more.
 template <class Request, class Reply, class Near, class Far, class Kernel = AlwaysOpen>
 class HostChannel : public Kernel {
    public:
-    // `doorbell`: where a block that watches many channels hears of a request; nullptr where it
-    // polls the ring itself. `counters`: where it counts; nullptr: where nobody looks. Of a channel
-    // that any block serves the credit of `requests` is counters->taken: a request whose reply has
-    // been taken was, too.
+    // `doorbell`: where a block that watches many channels hears of a request; nullptr: it polls
+    // the ring itself. `counters`: where the channel counts; nullptr: nobody looks. If any block
+    // serves the channel, the credit of `requests` is counters->taken: a request whose reply has
+    // been taken was taken, too.
     HostChannel(RingView const& requests, RingView const& replies, Near near, Far far,
                 std::uint64_t* doorbell = nullptr, CounterWords* counters = nullptr,
                 ServedBy served_by = ServedBy::one_block, Kernel const& kernel = {})
@@ -126,10 +126,10 @@ class HostChannel : public Kernel {
         replies_.warm();
     }
 
-    // Whether the device has answered every request that was submitted, and none is being
-    // submitted; from any thread. After a change of what open() looks at, and hear_announced(), no
-    // request follows that this does not know of. One block answers them in order, and the last
-    // reply stays where it is until another request has been submitted, as does one that was not
+    // Whether no request is being submitted, and the device has answered every submitted one; any
+    // thread may ask. After a change of what open() looks at, and hear_announced(), no request
+    // follows that this does not know of. One block answers requests in order, and the last reply
+    // stays where it is until another request has been submitted; so does a reply that was not
     // taken.
     [[nodiscard]] bool all_answered() const {
         // Relaxed: it is compared with a tag, and needs no order with the line.
@@ -177,7 +177,7 @@ class HostChannel : public Kernel {
         return kept_count_ == 0 ? State::none : place(number).state;
     }
 
-    // Requests whose replies have not been taken from the ring.
+    // Counts the requests whose replies have not been taken from the ring.
     [[nodiscard]] std::uint64_t outstanding() const { return requests_.next() - replies_.next(); }
     [[nodiscard]] bool was_received(Sequence number) const { return number < replies_.next(); }
     [[nodiscard]] bool is_outstanding(Sequence number) {
@@ -186,7 +186,7 @@ class HostChannel : public Kernel {
                place(number).number == number;
     }
     // How many of the next `count` requests have a place for their replies: none waits at the place
-    // of another. Looks anew where fewer are known.
+    // of another. It looks anew if fewer are known.
     [[nodiscard]] std::size_t places(std::size_t count) {
         if (places_ < count) look_for_places(count);
         return std::min<std::size_t>(places_, count);
@@ -224,7 +224,7 @@ class HostChannel : public Kernel {
     }
     // Announced requests that were not sent will not be sent.
     void withdraw() { CounterWords::store(announced_, requests_.next() - 1); }
-    // For whoever watches.
+    // These tell watchers.
     void tell_submitted() { CounterWords::store(counters_->submitted, requests_.next() - 1); }
     void tell_taken() { CounterWords::store(counters_->taken, replies_.next() - 1); }
 
@@ -273,11 +273,11 @@ class HostChannel : public Kernel {
         return true;
     }
 
-    // In the order in which a call looks at them: what it needs until its request is stored is in
-    // the first line of a client, what it needs for the reply in the third at the latest.
+    // A call looks at the members in this order: all until its request is stored are in the first
+    // line of a client, and those for the reply in the third at the latest.
     mutable Sequence announced_ = 0;  // the last request that is sent, or about to be sent
-    std::uint32_t places_ = 0;        // replies of so many more requests have a place for certain
-    std::uint32_t kept_count_ = 0;    // of kept_: while it is 0 that is not looked at
+    std::uint32_t places_ = 0;        // so many more requests have a place for their replies
+    std::uint32_t kept_count_ = 0;    // of kept_, which nobody looks at while this is 0
     Producer<Request, Far, Near, TailDoorbell, OneThread, ToldPages> requests_;
     CounterWords* counters_;  // on a line of its own, which is only stored to
     Consumer<Reply, Near, Far> replies_;

@@ -21,7 +21,7 @@ template <class Pointer>
     return *pointer;
 }
 
-// The same in the process that made it: of what has require_own().
+// Checks, too, that this is the object's own process; the object has require_own().
 template <class Pointer>
 [[nodiscard]] auto& owned_here(Pointer const& pointer) {
     auto& object = owned(pointer);
@@ -29,8 +29,8 @@ template <class Pointer>
     return object;
 }
 
-// The door of a call to owned_here(pointer): what `body`, a member function or any other, returns
-// for that and `arguments`.
+// The door of a call to owned_here(pointer): returns what `body`, a member function or another
+// function, returns for that object and `arguments`.
 template <class Pointer, class Body, class... Arguments>
 decltype(auto) in_call_to(std::string_view call, Pointer const& pointer, Body&& body,
                           Arguments&&... arguments) {

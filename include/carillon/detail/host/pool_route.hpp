@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests that reach whichever block is free, through one ring.
+// Requests that reach a free block through one ring.
 #pragma once
 
 #include <memory>
@@ -25,7 +25,7 @@
 namespace carillon::detail {
 inline namespace CARILLON_TOOLCHAIN {
 
-// Its clients may outlive the kernel: they have what they need in common with it.
+// Its clients may outlive the kernel: they share what they need with it.
 template <class Handler>
 class Route<Handler, Pool> {
     using Messages = MessagesOf<Handler>;
@@ -40,7 +40,7 @@ class Route<Handler, Pool> {
                                              shape_of<AddressedRequest<Request>>(),
                                              shape_of<Reply>())) {}
 
-    // Moved, not assigned.
+    // A route is moved, and not assigned.
     Route(Route&&) noexcept = default;
     Route& operator=(Route&&) = delete;
     Route(Route const&) = delete;
@@ -73,13 +73,13 @@ class Route<Handler, Pool> {
 
     [[nodiscard]] Client client() const { return Client(state_); }
 
-    // What clients that died had is given up: the dead send no more.
+    // Requests of clients that died are given up: the dead send no more.
     [[nodiscard]] bool all_answered() const {
         if (state_->all_answered()) return true;
         state_->recover();
         return false;
     }
-    // Every block has what any of them has.
+    // An outstanding request counts for every block.
     [[nodiscard]] bool outstanding(unsigned /*block*/) const { return !state_->all_answered(); }
 
    private:

@@ -7,7 +7,7 @@
 namespace carillon::detail {
 inline namespace CARILLON_TOOLCHAIN {
 
-// One for each way: Requests is Channels, WatchedChannels or Pool. It has the memory and the host's
+// Each way has one: Requests is Channels, WatchedChannels or Pool. It has the memory and the host's
 // ends of a kernel with `Handler`, and knows which body the blocks run.
 template <class Handler, class Requests>
 class Route;

@@ -18,7 +18,7 @@
 namespace carillon::detail {
 
 // The end that takes lines. Near: how it touches the slots; Far: how it touches the credit word.
-// Lanes: who takes them together. Every lane calls every member function, takes every line and
+// Lanes: the threads that take lines. Every lane calls every member function, takes every line and
 // keeps the same counters; the first one returns the credit. Pages: where it looks for slots.
 template <class T, NearAccess Near, FarAccess Far, VotingGroup Lanes = OneThread,
           class Pages = FixedPages>
@@ -38,8 +38,8 @@ class Consumer {
         if constexpr (!Pages::paired) slot_ = pages_.slot(view_, next_);
     }
 
-    // Chooses of each pair of pages the one that it will look at and tells the producer, unless it
-    // has done so. Else the first try does it, and takes the longer.
+    // Chooses the page of each pair at which it will look, and tells the producer, unless it has
+    // done so. Otherwise the first try does it, and takes longer.
     CARILLON_POLICY_CODE
     CARILLON_HD void choose_pages() {
         if constexpr (Pages::paired) {
@@ -60,9 +60,9 @@ class Consumer {
         return true;
     }
 
-    // The same, looking up to `polls` times, at least once: nothing is between two looks, so it
-    // sees a message sooner than a loop around try_pop() does (on a GPU by some 100 ns). Between
-    // two calls the caller sees whether to go on.
+    // Takes a message within `polls` looks, at least one: nothing is between two looks, so it sees
+    // a message sooner than a loop around try_pop() does (on a GPU by some 100 ns). Between two
+    // calls the caller sees whether to go on.
     CARILLON_POLICY_CODE
     CARILLON_HD bool try_pop(T& message, std::uint32_t polls) {
         choose_pages();
@@ -71,7 +71,7 @@ class Consumer {
             [&](Packed<T> const& taken) { message = unpack<T>(taken); });
     }
 
-    // The same for the message as it came, for types that cannot be default-constructed.
+    // Takes a message packed, for types that cannot be default-constructed.
     CARILLON_POLICY_CODE
     CARILLON_HD bool try_take(Packed<T>& message) {
         choose_pages();
@@ -84,8 +84,8 @@ class Consumer {
         }
     }
 
-    // The same, calling `use(message)` with it: nothing stands between arrival and use. A message
-    // whose use throws is taken all the same: it is not delivered again.
+    // Takes a message and calls `use(message)`: nothing stands between arrival and use. If the use
+    // throws, the message is taken all the same, and is not delivered again.
     CARILLON_POLICY_CODE
     template <class Use>
     CARILLON_HD bool try_consume(Use&& use) {
@@ -95,8 +95,8 @@ class Consumer {
             1, [] {}, use);
     }
 
-    // The same after choose_pages(), looking up to `polls` times and calling `in_vain()` whenever
-    // that found nothing: between two looks is nothing else.
+    // Takes a message within `polls` looks and calls `use` with it, after choose_pages(). It calls
+    // `in_vain()` whenever a look found nothing: nothing else is between two looks.
     CARILLON_POLICY_CODE
     template <class InVain, class Use>
     CARILLON_HD bool try_consume_within(std::uint32_t polls, InVain&& in_vain, Use&& use) {
@@ -105,7 +105,7 @@ class Consumer {
     }
 
     // Takes the next message, if it has wholly arrived, after choose_pages(): the lanes share its
-    // quads out, and each calls put(i, quad) for those that it has.
+    // quads out, and each calls put(i, quad) for its own.
     CARILLON_POLICY_CODE
     template <class Put>
     CARILLON_HD bool try_take_quads(Put&& put) requires NearQuadAccess<Near> {
@@ -135,14 +135,14 @@ class Consumer {
         return true;
     }
 
-    // Takes at most `count` of the next messages, those that have arrived, after choose_pages(),
-    // and returns how many: calls use(i, message) for each, i from 0. Their loads are in flight
+    // Takes at most `count` of the next messages, if they have arrived, after choose_pages(), and
+    // returns how many: calls use(i, message) for each, i from 0. Their loads are in flight
     // together, `most` of them but none beyond the page, so that many in a row take the time of
     // one; for a look that mostly finds nothing try_consume() is faster.
     CARILLON_POLICY_CODE
     template <std::uint32_t most, class Use>
     CARILLON_HD std::uint32_t try_consume_row(std::uint32_t count, Use&& use) {
-        // So many are looked at at once, and used one behind the other.
+        // So many are looked at together, and used one behind the other.
         constexpr std::uint32_t at_once = most < 4 ? most : 4;
         static_assert(lines_of<T> == 1 && Lanes::most == 1 && most % at_once == 0);
         if (held_ >= credit_batch()) return_credit();
@@ -162,7 +162,7 @@ class Consumer {
         Packed<T> rest[at_once];
         CARILLON_UNROLL
         for (std::uint32_t i = 0; i < at_once; ++i) rest[i] = messages[i];
-        // Where all of some have arrived nothing is between their uses, which can overlap.
+        // If all of a group have arrived, nothing is between their uses, which can overlap.
         CARILLON_UNROLL
         for (std::uint32_t first = 0; first < most; first += at_once) {
             if (taking.taken != first || first + at_once > wanted) continue;
@@ -197,13 +197,13 @@ class Consumer {
 
     // Messages taken whose credit has not been returned.
     [[nodiscard]] CARILLON_HD std::uint32_t held() const { return held_; }
-    // Returns it ahead of time: for a consumer that may not look again for a while.
+    // Returns that credit ahead of time: for a consumer that may not look again for a while.
     CARILLON_POLICY_CODE
     CARILLON_HD void return_held() {
         if (held_ != 0) return_credit();
     }
 
-    // Does what a take does but for taking: what it reads is near then.
+    // Reads what a take reads, and takes nothing: all that is near then.
     CARILLON_POLICY_CODE
     CARILLON_HD void warm() const requires WordAccess<Near> {
         (void)near_.load_word(&awaited()->quads[0].low);
@@ -211,11 +211,11 @@ class Consumer {
 
     // The sequence number of the message that the next successful take will return.
     [[nodiscard]] CARILLON_HD Sequence next() const { return next_; }
-    // The line of its slot that is looked at until it is there.
+    // The line of the next message at which the consumer looks.
     [[nodiscard]] CARILLON_HD Line const* awaited() const {
         return slot_ + detail::awaited_line<T>;
     }
-    // Whether message `number`, taken or not, is in its slot. On the CPU from any thread.
+    // Whether message `number`, taken or not, is in its slot. On the CPU any thread may ask.
     CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD bool holds(Sequence number) const {
         Packed<T> message;
@@ -228,7 +228,7 @@ class Consumer {
     static constexpr std::uint32_t misses_before_return = looks_within_a_trip<Near>;
 
    private:
-    // Its end is where a message is taken, however its use ends: after it, where nobody waits.
+    // Its end takes the message, however the use ends: after the use, where nobody waits.
     struct Taking {
         Consumer& consumer;
 
@@ -241,7 +241,7 @@ class Consumer {
         }
     };
 
-    // The same for messages in a row.
+    // Takes messages in a row, see Taking.
     struct TakingRow {
         Consumer& consumer;
         std::uint32_t taken = 0;
@@ -291,15 +291,15 @@ class Consumer {
         return true;
     }
 
-    // C1, pairs with P1: the load is an acquire; without it what the line names could be read
-    // before it is there. In every lane: each reads on its own what the line names. The lanes'
-    // loads of one address are one access as a rule; where they are not, all wait for the last.
+    // C1, pairs with P1: the load is an acquire; otherwise what the line names could be read before
+    // it is there. Each lane does it: each reads on its own what the line names. The lanes' loads
+    // of one address are usually one access; otherwise all wait for the last.
     CARILLON_POLICY_CODE
     CARILLON_HD bool look(Line const* slot, Packed<T>& message) {
         return lanes_.all(detail::load_message<T>(near_, slot, tag_of(next_), message));
     }
 
-    // What is less than a batch goes back when nothing has come for a while. Sooner would be a
+    // Credit of less than a batch goes back when nothing has come for a while. Sooner would be a
     // write on the bus for every call.
     CARILLON_POLICY_CODE
     CARILLON_HD void found_nothing(std::uint32_t looks, Packed<T> const& message) {
@@ -314,15 +314,15 @@ class Consumer {
         return view_.capacity < 4 ? 1 : view_.capacity / 4;
     }
 
-    // C2, pairs with P3: the store depends on the loads that found every tag it covers; were it to
-    // leave ahead of them, the slot could be written under them.
+    // C2, pairs with P3: the store depends on the loads that found every tag it covers; if it left
+    // ahead of them, the slot could be written under them.
     CARILLON_POLICY_CODE
     CARILLON_HD void return_credit() {
         detail::return_credit(far_, lanes_, credit_, next_ - 1);
         held_ = 0;
     }
 
-    // In the order in which a take looks at them; what is behind view_ is for the credit.
+    // A take looks at the members in this order; those behind view_ are for the credit.
     Sequence next_;
     Line* slot_ = nullptr;      // of message next_, once its page is chosen
     std::uint32_t held_ = 0;    // messages taken whose credit has not been returned

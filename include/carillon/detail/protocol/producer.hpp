@@ -19,17 +19,17 @@
 namespace carillon::detail {
 
 // The end that writes lines. Far: how it touches the slots; Near: how it touches the credit word.
-// What can be known before the message is worked out ahead: between message and publish there is
+// All that can be known before the message is computed ahead: between message and publish there is
 // little but the store.
 //
-// Lanes: who writes them together. Every lane calls every member function with the same arguments
-// and keeps the same numbers; the first one stores, but for try_push_quads(). What room there is
-// each lane has seen for itself, and they vote. Pages: where it writes; told to one thread alone.
+// Lanes: the threads that write the lines together. Every lane calls every member function with the
+// same arguments and keeps the same numbers; the first one stores, but for try_push_quads(). Each
+// lane looks for room itself, and they vote. Pages: where it writes; pairs are for one thread.
 //
 // On memory that is not coherent a flush may throw. A number is spent once its line has been stored
 // with its tags, before the flush: no other message is put under tags that may have arrived. So
-// after an exception what has a number below next() counts as sent, and leaves with the next flush
-// of that memory at the latest; what has not was not sent, and may be pushed again.
+// after an exception each message with a number below next() counts as sent, and leaves with the
+// next flush of that memory at the latest; any other was not sent, and may be pushed again.
 template <class T, FarAccess Far, WordAccess Near, DoorbellThrough<Far> Ringer = NoDoorbell,
           VotingGroup Lanes = OneThread, class Pages = FixedPages>
 class Producer {
@@ -61,8 +61,8 @@ class Producer {
         return true;
     }
 
-    // The same, but the line leaves this side when the caller commits it, through the far policy:
-    // one commit for lines of several rings. So it is for a producer without a doorbell.
+    // Pushes a message whose line leaves this side when the caller commits it, through the far
+    // policy: one commit for lines of several rings. A producer with a doorbell cannot do this.
     CARILLON_POLICY_CODE
     CARILLON_HD bool try_push_uncommitted(
         T const& message,
@@ -74,8 +74,8 @@ class Producer {
         return true;
     }
 
-    // Publishes as many of the `count` messages as there is room for, the first ones, and returns
-    // how many: with one fence for all of them. `data` is for what any of them refers to.
+    // Publishes the first ones of `count` messages, as many as there is room for, and returns how
+    // many: with one fence for all of them. `data` is for what any of them refers to.
     CARILLON_POLICY_CODE
     CARILLON_HD std::size_t try_push_n(T const* messages, std::size_t count,
                                        OutOfLine data = OutOfLine::none) {
@@ -97,7 +97,7 @@ class Producer {
         return fit;
     }
 
-    // The same for a message that is packed already, whatever its tags.
+    // Pushes a message that is packed already, whatever its tags.
     CARILLON_POLICY_CODE
     CARILLON_HD bool try_put(Packed<T> const& message, OutOfLine data = OutOfLine::none) {
         if (was_full()) [[unlikely]]
@@ -106,8 +106,8 @@ class Producer {
         look_now_and_then();
         return true;
     }
-    // The same for one that there is room for, as was_full() has said: nothing but that. The credit
-    // is looked at by whoever asks for room.
+    // Pushes a packed message that has room, as was_full() has said, and does nothing else: the
+    // caller that asks for room looks at the credit.
     CARILLON_POLICY_CODE
     CARILLON_HD void put(Packed<T> const& message, OutOfLine data = OutOfLine::none) {
         commit(store(with_tag(message, tag_of(next_)), data));
@@ -129,8 +129,8 @@ class Producer {
         return free < wanted ? free : wanted;
     }
 
-    // Puts message number `i` of a row of `most` at most that there is room for; it is packed
-    // already, whatever its tag. It leaves with the row, or before.
+    // Puts packed message number `i`, whatever its tag, of a row of at most `most` that there is
+    // room for. It leaves with the row, or before.
     CARILLON_POLICY_CODE
     template <std::uint32_t most>
     CARILLON_HD void stage(std::uint32_t i, Packed<T> const& message) requires
@@ -143,8 +143,8 @@ class Producer {
             detail::store_message<T>(far_, slot_ + i, tagged, tag_of(next_ + i - view_.capacity));
         }
     }
-    // Publishes the first `count` that were staged, at least one: where the far policy can they
-    // leave together.
+    // Publishes the first `count` staged messages, at least one; they leave together if the far
+    // policy can do that.
     CARILLON_POLICY_CODE
     template <std::uint32_t most>
     CARILLON_HD void put_staged(std::uint32_t count) {
@@ -172,7 +172,7 @@ class Producer {
             far_.commit(to, sizeof(Quad));  // P2
         }
         advance(count);
-        // Where nobody waits for it.
+        // Nobody waits for this look.
         if (room_ < view_.capacity / 2) look_at_credit();
         return true;
     }
@@ -199,7 +199,7 @@ class Producer {
     CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD bool was_full() { return lacks_room(1); }
 
-    // Does what a push does but for storing: what it reads is near then. Looks at the credit, too.
+    // Reads what a push reads, and stores nothing: all that is near then. Looks at the credit, too.
     CARILLON_POLICY_CODE
     CARILLON_HD void warm() {
         look_at_credit();
@@ -211,7 +211,7 @@ class Producer {
     [[nodiscard]] CARILLON_HD std::uint32_t capacity() const { return view_.capacity; }
 
    private:
-    // What is to leave this side.
+    // Memory whose content is to leave this side.
     struct Written {
         Line* where;
         std::size_t bytes;
@@ -221,7 +221,7 @@ class Producer {
     }
 
     // P2, through H2: what was stored leaves this side now, not when a write-combining buffer
-    // happens to be evicted. No order between quads is needed: each carries its tag.
+    // happens to be evicted. Quads need no order: each carries its tag.
     CARILLON_POLICY_CODE
     CARILLON_HD void commit(Written written) {
         if (is_leader(lanes_)) {
@@ -236,7 +236,7 @@ class Producer {
         Written const written = told ? Written{slot_, sizeof(Packed<T>)} : whole_ring();
         if (is_leader(lanes_)) {
             // P1, pairs with C1: what the message refers to is complete before the line that names
-            // it. Of what other threads wrote, that which came before they met the leader.
+            // it. Writes of other threads count if they came before those threads met the leader.
             if (data == OutOfLine::written) far_.release();
             Tag const previous = tag_of(next_ - view_.capacity);
             detail::store_message<T>(far_, slot_, message, previous);
@@ -263,13 +263,13 @@ class Producer {
         return true;
     }
 
-    // The credit is looked at four times a lap, after a publish, where nobody waits for it.
+    // A push looks at the credit four times a lap, after a publish, where nobody waits for it.
     CARILLON_POLICY_CODE
     CARILLON_HD void look_now_and_then() {
         if ((tag_of(next_) & (view_.capacity / 4 - 1)) == 0) look_at_credit();
     }
 
-    // `count` messages to as many slots in a row.
+    // Stores `count` messages in as many slots in a row.
     CARILLON_POLICY_CODE
     CARILLON_HD Written store_row(T const* messages, std::size_t count) {
         bool const told = ask_for_pages();
@@ -305,9 +305,9 @@ class Producer {
         return lanes_.any(room_ < lines);
     }
 
-    // P3, pairs with C2: the slot's last line was taken before it is written again; without it a
+    // P3, pairs with C2: the slot's last line was taken before it is written again; otherwise a
     // line is lost. A consumer that is wrong may write any credit there: it has lines overwritten,
-    // but never more than there are. In every lane, before its own stores.
+    // but never more than there are. Each lane looks before its own stores.
     CARILLON_POLICY_CODE
     CARILLON_HD void look_at_credit() {
         Sequence const taken = near_.load_word(credit_);
@@ -318,8 +318,7 @@ class Producer {
                     : view_.capacity - static_cast<std::uint32_t>(outstanding);
     }
 
-    // In the order in which a push looks at them, so that all until its line is stored are
-    // together.
+    // A push looks at the members in this order: all until its line is stored are together.
     Sequence next_;
     Line* slot_;          // of line next_
     std::uint32_t room_;  // slots known to be free

@@ -33,9 +33,9 @@ namespace carillon::detail {
 struct KindRow;
 
 // The first number for the next client of memory whose last one began with `first` and counts
-// `used` messages, or whatever it has written there. What that one stores late has numbers up to a
-// capacity around its last: the next client's are 2^21 beyond, at least, so that such a line is
-// taken for none of the next 2^32 - 2^21 messages.
+// `used` messages, or whatever it has written there. Lines that the last client stores late have
+// numbers up to a capacity around its last: the next client's are 2^21 beyond, at least, so that
+// such a line is taken for none of the next 2^32 - 2^21 messages.
 [[nodiscard]] Sequence first_of_next(Sequence first, std::uint64_t used);
 
 // The memory of one client at a time.
@@ -54,16 +54,16 @@ struct LentMemory {
     [[nodiscard]] ChannelTable device_view() const;
 };
 
-// Lends places, each to one client at a time. From any thread.
+// Lends places, each to one client at a time. Any thread may call it.
 class Lender : public ClosedByOwner {
    public:
-    // Each block of a kernel. Throws UsageError for the options, and what Device::allocate throws.
+    // Lends a kernel's blocks. Throws UsageError for the options, and what Device::allocate throws.
     Lender(Device const& device, KernelOptions const& options, ChannelShape const& shape,
            MessageTypes types);
-    // Places at all blocks of a kernel together, as many as the options say.
+    // Lends places at all blocks of a kernel together, as many as the options say.
     Lender(Device const& device, SharedPool const& pool, KernelOptions const& options,
            ChannelShape const& shape, MessageTypes types);
-    // An object. `readers`: how many ends the device has, each of which has to leave a client's
+    // Lends an object. `readers`: how many ends the device has; each has to leave a client's
     // memory.
     Lender(Device const& device, ObjectKind kind, ObjectShape const& shape, MessageType const& type,
            unsigned readers, Sequence first);
@@ -82,68 +82,67 @@ class Lender : public ClosedByOwner {
     // How much memory a client gets, and how many descriptors.
     [[nodiscard]] std::size_t bytes_of_place() const { return device_bytes_ + host_bytes_; }
     [[nodiscard]] unsigned descriptors_of_place() const { return host_bytes_ == 0 ? 1 : 2; }
-    // Where a client's rings are best: in the device's memory, if that has a descriptor.
+    // The best memory for a client's rings: the device's memory, if that has a descriptor.
     [[nodiscard]] static ChannelSharing sharing_for(Device const& device);
 
-    // Lends a place that nobody has to a client of `user`. Memory that another user's client has
-    // had is never lent, since it may be mapped there still. There is memory for each place from
-    // the beginning on, and more is allocated beside the kernel, for four users' clients a place,
-    // while this process has few descriptors open (descriptor_room.hpp). For further users memory
-    // that nobody uses is freed, the one first that was lent longest ago; on a GPU none can be
-    // freed beside a kernel, and a part is kept for the owner's user and root. A mailbox is also
-    // lent while the device has not looked at it since its last client went, if that was the same
-    // user's. Nothing if no place is free, the kernel takes no more requests, or no memory is to be
-    // had. Throws what Device::allocate throws.
+    // Lends a free place to a client of `user`. Memory that another user's client has had is never
+    // lent, since it may still be mapped there. There is memory for each place from the beginning
+    // on, and more is allocated beside the kernel, for four users' clients per place, while this
+    // process has few descriptors open (descriptor_room.hpp). For further users unused memory is
+    // freed, first the one that was lent longest ago; on a GPU none can be freed beside a kernel,
+    // and a part is kept for the owner's user and root. The last client's user also gets a mailbox
+    // at which the device has not looked since. Nothing if no place is free, the kernel takes no
+    // more requests, or there is no memory. Throws what Device::allocate throws.
     struct Lent {
         unsigned place;
         std::shared_ptr<LentMemory const> memory;
     };
     [[nodiscard]] std::optional<Lent> begin(std::uint32_t user, ChannelSharing sharing);
     // Takes a place back. It is lent anew once all that serve it have left the memory. Throws
-    // VulkanError where that could not be told.
+    // VulkanError if the device could not be told.
     void end(unsigned place);
-    // Whether a client has gone, whose memory is still looked into.
+    // Whether a client has gone whose memory an end may still look into.
     [[nodiscard]] bool any_ends() const;
     [[nodiscard]] bool any_free() const;
     // How many memories there are; how many places are lent or about to be free.
     [[nodiscard]] std::size_t memories() const;
     [[nodiscard]] unsigned count() const;
-    // What the client of a place has counted (nothing if it has none), and those before it. Of an
-    // object: what was pushed, and what its consumer has said that it has taken, which it does in
-    // batches; of a mailbox, how often it was set. Looks at a few lines and words of either memory,
-    // of which the ends notice nothing.
+    // The counts of a place's client (nothing if it has none), and of earlier ones. An object's are
+    // what was pushed, and what its consumer says to have taken, which it does in batches; a
+    // mailbox's are how often it was set. Looks at a few lines and words of either memory; the ends
+    // notice nothing.
     [[nodiscard]] LeasedCounters counters(unsigned place) const;
 
-    // Of a kernel alone.
-    // A channel for each block, of which it uses the control and status lines.
+    // The next members are for a kernel alone.
+    // The channel of each block, of which it uses the control and status lines.
     [[nodiscard]] std::shared_ptr<ChannelMemory> const& blocks() const { return blocks_; }
     [[nodiscard]] LeaseTable device_view() const;
     // The kernel that serves, once it runs.
     void own(std::shared_ptr<KernelSupervisor> kernel) { kernel_ = std::move(kernel); }
     [[nodiscard]] std::shared_ptr<KernelSupervisor> const& kernel() const { return kernel_; }
-    // Nothing more comes from the client of a place: a drain does not wait for it.
+    // The client of a place sends nothing more: a drain does not wait for it.
     void drained(unsigned place);
-    // Whether a request is outstanding at a place, as far as its client tells: one that it has
-    // sent and that is not answered, or the last one of a client that has gone.
+    // Whether a request is outstanding at a place, as far as its client tells: a request that it
+    // has sent and that is not answered, or the last one of a client that has gone.
     [[nodiscard]] bool outstanding(unsigned place) const;
     [[nodiscard]] bool outstanding_at(unsigned block) const;
     // Whether no client awaits a reply, as far as is known: none has a place, or those that do have
     // said so.
     [[nodiscard]] bool all_drained() const;
-    // What is wrong, for people, with what the client of a place counts, that no client of the
+    // Says, for people, what is wrong with the counts of a place's client, which no client of the
     // library's writes; nullptr: nothing (counter_watch.hpp).
     [[nodiscard]] char const* look_at_counters(unsigned place);
 
-    // Of an object alone.
-    // For the device's ends, of which `reader` is one. Throws UsageError for one that is not there,
-    // and for one that was taken. `giver`: as TakenOnce::take().
+    // The next members are for an object alone.
+    // A table for the device's end `reader`. Throws UsageError for an end that does not exist, and
+    // for one that was taken. `giver`: see TakenOnce::take().
     [[nodiscard]] LeaseTable take(std::string_view giver, unsigned reader,
                                   CodeLocation const& where);
-    // The owner itself has set it, in memory of its own.
+    // The owner itself has set the mailbox, in memory of its own.
     void tell_own_set();
 
    private:
-    // How many of each there are.
+    // How many parts of each kind there are.
     struct Parts {
         unsigned places = 1;
         unsigned ends = 1;     // of an object on the device; each has a line of a place
@@ -170,25 +169,25 @@ class Lender : public ClosedByOwner {
 
     [[nodiscard]] LeaseTable view(void* lines, void* status, void* claims) const;
 
-    // All of these with the lock.
-    // Begins the lease of a place that is laid out, or ends it, and tells of it.
+    // All of these need the lock.
+    // Begins or ends the lease of a place that is laid out, and tells of it.
     void begin(Place& place);
     void end(Place& place);
-    // Places whose memory all have left give it back.
+    // Takes back the memory of places that all have left.
     void collect();
-    // The memory that the last client had, for another one of the same user, while an end of the
-    // device has not left it. False where it cannot be.
+    // Lends a place again with its last client's memory, to a client of the same user, while an end
+    // of the device has not left it. False: it cannot.
     [[nodiscard]] bool begin_again(Place& place, std::uint32_t user, ChannelSharing sharing);
     // Whether a client that asks for memory of a kind can map this one.
     [[nodiscard]] bool can_map(LentMemory const& memory, ChannelSharing asked) const;
-    // One that is not used; nullptr where no more may be made.
+    // Memory that is not used; nullptr: no more may be made.
     [[nodiscard]] std::shared_ptr<LentMemory> memory_for(std::uint32_t user,
                                                          ChannelSharing sharing);
     std::shared_ptr<LentMemory> const& add_memory(ChannelSharing sharing);
-    // Frees the memory that was lent longest ago of all that are not used. False: there is none, or
-    // it cannot be freed now.
+    // Frees the unused memory that was lent longest ago. False: there is none, or it cannot be
+    // freed now.
     bool free_oldest() noexcept;
-    // Makes it empty, with new numbers.
+    // Empties the memory, and gives it new numbers.
     void lay_out(LentMemory& memory);
     [[nodiscard]] ChannelCounters count(LentMemory const& memory) const;
     // The number of the newest value in the memory of a mailbox.

@@ -18,7 +18,7 @@ namespace carillon::detail {
 
 class SharedMemory;
 
-// From any thread. Its memory lies as a mailbox does (MailboxLayout).
+// Any thread may call it. Its memory has the layout of a mailbox (MailboxLayout).
 class PublishedObject : public ClosedByOwner {
    public:
     // `by_device`: whether the device writes it, too. Throws UnsupportedError (Linux before 5.1),
@@ -35,12 +35,12 @@ class PublishedObject : public ClosedByOwner {
     [[nodiscard]] Sequence first() const { return first_; }
     [[nodiscard]] std::size_t bytes() const { return MailboxLayout::device_bytes(shape_); }
 
-    // At the addresses of either side; the device's only where it writes.
+    // The views with the addresses of either side; there is a device's only if it writes.
     [[nodiscard]] MailboxView host_view() const;
     [[nodiscard]] MailboxView device_view() const;
     // How often a value was set, or how many messages there were.
     [[nodiscard]] std::uint64_t published() const;
-    // Another descriptor, by which nobody can write. Throws SystemError.
+    // Another descriptor, through which nobody can write. Throws SystemError.
     [[nodiscard]] FileDescriptor export_fd() const;
 
    private:
@@ -52,7 +52,7 @@ class PublishedObject : public ClosedByOwner {
     MessageType type_;
     Sequence first_;
     std::shared_ptr<SharedMemory const> memory_;
-    Memory registered_;  // the same, where the device writes
+    Memory registered_;  // memory_, if the device writes
 };
 
 }  // namespace carillon::detail

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What CARILLON_SERVED_KERNEL and CARILLON_SERVED_POOL make of a handler.
+// The kernel that CARILLON_SERVED_KERNEL and CARILLON_SERVED_POOL make of a handler.
 #pragma once
 
 #include <algorithm>
@@ -36,12 +36,12 @@ void copy_text(char (&to)[size], std::string_view text) {
             return IdlePolicy::backoff();
         case 3:
             return IdlePolicy::park();
-        default:  // of CPU threads there may be fewer than blocks
+        default:  // there may be fewer CPU threads than blocks
             return emulated ? IdlePolicy::park() : IdlePolicy::spin();
     }
 }
 
-// What `body` gives, or nothing of that and why.
+// Returns the result of `body`, or an empty one and the error.
 template <class Body>
 [[nodiscard]] auto without_throwing(ServedKernelError* error, Body&& body) noexcept
     -> decltype(body()) {
@@ -59,7 +59,7 @@ template <class Body>
     return {};
 }
 
-// A kernel, and those that it is served to.
+// A kernel, and the server of its clients.
 template <class Requests, class Handler>
 class ServedKernel {
    public:
@@ -83,7 +83,7 @@ class ServedKernel {
     void drain(std::chrono::milliseconds timeout) { kernel_.drain(timeout); }
 
    private:
-    // Without designators: what nvcc makes of them clang warns of. Throws UsageError.
+    // It uses no designators: clang warns of nvcc's output for them. Throws UsageError.
     [[nodiscard]] static KernelOptions kernel_options(ServedKernelOptions const& options,
                                                       bool emulated) {
         KernelOptions kernel;
@@ -111,7 +111,7 @@ class ServedKernel {
     Device device_;
     KernelOptions options_;
     PersistentKernel<Handler, Requests> kernel_;
-    Server server_;  // goes first: its clients learn that their owner ends
+    Server server_;  // destroyed first: its clients learn that their owner ends
 };
 
 template <class Requests, class Handler>

@@ -23,14 +23,13 @@
 namespace carillon::detail {
 inline namespace CARILLON_TOOLCHAIN {
 
-// What both ways have in common. A Server may outlive the kernel: it has what it needs in common
-// with it.
+// The common part of both ways. A Server may outlive the kernel: it shares what it needs with it.
 template <class Handler>
 class LeasedRoute {
    public:
     using Client = ClientOf<Handler>;
 
-    // Moved, not assigned.
+    // A route is moved, and not assigned.
     LeasedRoute(LeasedRoute&&) noexcept = default;
     LeasedRoute& operator=(LeasedRoute&&) = delete;
     LeasedRoute(LeasedRoute const&) = delete;
@@ -88,8 +87,8 @@ class Route<Handler, SharedChannels> : public LeasedRoute<Handler> {
     }
 };
 
-// What of a block's shared memory its handler may have: the library's threads keep there what they
-// know of all clients, too.
+// Whether a handler's Shared fits into a block's shared memory beside what the library's threads
+// keep there of all clients.
 template <class Handler>
 inline constexpr bool fits_beside_clients = true;
 template <HasShared Handler>
