@@ -19,7 +19,7 @@
 
 namespace carillon::detail {
 
-// A handler's machine code, and the devices that have loaded it. From any thread.
+// A handler's machine code, and the devices that have loaded it. Any thread may call it.
 class HandlerCode {
    public:
     HandlerCode(BytesType request, BytesType reply, int compute_capability, std::string cubin,

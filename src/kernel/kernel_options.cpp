@@ -25,7 +25,7 @@ void refuse_of_others(Of const& told, std::string_view member, std::string_view 
                     member, type));
 }
 
-// One for each processor left beside a client's, or for each SM; more blocks would poll in vain.
+// One block for each processor that a client leaves, or for each SM; more would poll in vain.
 unsigned blocks_that_suit(Device const& device) {
     constexpr unsigned most_of_threads = 2;
     constexpr unsigned most_of_a_gpu = 32;

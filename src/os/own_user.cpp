@@ -12,7 +12,7 @@
 namespace carillon::detail {
 namespace {
 
-// What the system has where nothing says otherwise.
+// The system's default number.
 constexpr std::uint32_t usual_overflow = 65534;
 
 std::uint32_t read_overflow(char const* file) {
@@ -20,8 +20,8 @@ std::uint32_t read_overflow(char const* file) {
     return std::ifstream(file) >> number ? number : usual_overflow;
 }
 
-// Of a map in /proc: the first number here, the one outside, and how many. All but the last number,
-// which stands for none.
+// Whether a map in /proc has all numbers but the last, which stands for none. It gives the first
+// number here, the one outside, and how many.
 bool maps_all(char const* file) {
     std::uint64_t inside = 0;
     std::uint64_t outside = 0;

@@ -30,7 +30,7 @@ namespace {
 
 std::filesystem::path lock_path(std::filesystem::path path) { return path += ".lock"; }
 
-// Held until it is closed.
+// The process holds the lock until it closes this.
 OwnDescriptor lock_for(std::filesystem::path const& path) {
     (void)unix_address(path);
     std::filesystem::path const file = lock_path(path);
@@ -45,18 +45,18 @@ OwnDescriptor lock_for(std::filesystem::path const& path) {
     fail_listening("flock", file);
 }
 
-// Asks whoever listens there, by connecting; false: nobody does any more.
+// Connects to ask whether somebody listens there; false: nobody does any more.
 bool somebody_listens(std::filesystem::path const& path) {
     OwnDescriptor const probe = new_unix_socket();
     auto const address = unix_address(path);
     if (retried([&] { return connect_once(probe.get(), address); }) == 0) return true;
-    // EAGAIN: so many want to that the queue is full. EPROTOTYPE: it is not of our type.
+    // EAGAIN: the listener's queue is full. EPROTOTYPE: it is not of our type.
     if (errno == EAGAIN || errno == EPROTOTYPE) return true;
     if (errno == ECONNREFUSED || errno == ENOENT) return false;
     fail_listening("connect", path, "whether somebody listens there cannot be told");
 }
 
-// The lock is held: nobody puts a new one there meanwhile.
+// The caller holds the lock: nobody puts a new one there meanwhile.
 void remove_stale(std::filesystem::path const& path) {
     struct ::stat file {};
     if (::lstat(path.c_str(), &file) != 0) {
@@ -81,7 +81,7 @@ OwnDescriptor socket_for(std::filesystem::path const& path, mode_t mode) {
 // The name is in the path's folder until nobody needs it any more.
 class SocketFile::FirstName {
    public:
-    // Another owner has another lock. What an owner has left there that was killed is removed.
+    // Another owner has another lock. A name that a killed owner has left is removed.
     FirstName(std::filesystem::path const& path, int lock) {
         struct ::stat file {};
         if (::fstat(lock, &file) != 0) fail_listening("fstat", lock_path(path));
@@ -105,7 +105,7 @@ class SocketFile::FirstName {
    private:
     static constexpr std::size_t longest_part = 40;
 
-    // Where the path has no room for a longer name, by a descriptor of the folder.
+    // The path, or one by a descriptor of the folder if it is too long for a socket.
     [[nodiscard]] std::filesystem::path short_path(FileDescriptor& folder) const {
         if (path_.native().size() <= longest_unix_path) return path_;
         auto const parent = path_.has_parent_path() ? path_.parent_path() : ".";
@@ -133,8 +133,8 @@ SocketFile::SocketFile(int socket, std::filesystem::path const& path, int lock, 
 
 SocketFile::SocketFile(std::filesystem::path const& path) : path_(absolute_path(path)) {}
 
-// Which file it is, and what the umask has taken from its mode. By a descriptor: no link that is
-// put in its place is followed.
+// Notes which file it is, and restores what the umask has taken from its mode. It goes by a
+// descriptor: it follows no link that is put in its place.
 void SocketFile::give_mode(std::filesystem::path const& path, mode_t mode) {
     FileDescriptor const opened(::open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
     struct ::stat file {};

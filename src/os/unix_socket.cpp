@@ -40,7 +40,7 @@ struct Control {
         header.msg_controllen = size_for(descriptors);
         header.msg_control = descriptors == 0 ? nullptr : bytes.data();
     }
-    // For so many that are to come: the space behind an odd number would have room for one more.
+    // Makes room for so many: the space behind an odd number would have room for one more.
     void expect(::msghdr& header, std::size_t descriptors) {
         attach(header, descriptors);
         if (descriptors != 0) header.msg_controllen = CMSG_LEN(descriptors * sizeof(int));
@@ -77,7 +77,7 @@ void write_descriptors(::msghdr& header, std::span<int const> descriptors) {
     std::memcpy(CMSG_DATA(control), descriptors.data(), descriptors.size_bytes());
 }
 
-// All that came are this process's from here on. `into` has room for them.
+// From here on this process owns all that came. `into` has room for them.
 void take_descriptors(::msghdr& header, std::vector<FileDescriptor>& into) noexcept {
     for (auto* each = CMSG_FIRSTHDR(&header); each != nullptr; each = CMSG_NXTHDR(&header, each)) {
         if (each->cmsg_level != SOL_SOCKET || each->cmsg_type != SCM_RIGHTS) continue;
@@ -116,8 +116,8 @@ void check_received(int flags, SocketMessage& message, std::size_t descriptors_e
 ssize_t receive_into(int fd, ::msghdr& header) {
     auto const now = [&] { return ::recvmsg(fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC); };
     ssize_t received = retried(now);
-    // The other end was closed with messages of ours unread. Those that it sent before are still to
-    // be had: that is told once, and first.
+    // The other end was closed with messages of ours unread. The system tells that once, and first:
+    // messages that the other end sent before can still be received.
     if (received < 0 && errno == ECONNRESET) received = retried(now);
     return received;
 }
@@ -141,7 +141,7 @@ std::string_view why_not_connected(int error, std::filesystem::path const& path)
     }
 }
 
-// How long connect() itself waits: 0 would be for ever.
+// Sets how long connect() itself waits: 0 would be for ever.
 void wait_at_most(int fd, std::chrono::nanoseconds longest) {
     using std::chrono::microseconds;
     auto const whole = std::clamp(std::chrono::ceil<microseconds>(longest), microseconds(1),
@@ -234,8 +234,8 @@ UnixSocket::PeerProcess UnixSocket::peer_process() const {
     }
     if (errno == ESRCH) return {{}, true};
     if (none_left(errno)) fail_socket("getsockopt(SO_PEERPIDFD)");
-    // This system has no SO_PEERPIDFD. The number may be another process's by now, of which nobody
-    // is told too early: that process ends later.
+    // This system has no SO_PEERPIDFD. Another process may have the number by now. Then the end is
+    // told late, and never too early.
     pid_t const number = peer().pid;
     if (number <= 0) return {};
     PeerProcess process{FileDescriptor(static_cast<int>(::syscall(SYS_pidfd_open, number, 0)))};
@@ -298,7 +298,7 @@ OwnDescriptor new_unix_socket() {
     std::string const& text = path.native();
     constexpr std::size_t most = longest_unix_path;
     if (text.empty()) throw UsageError("the path of the socket is empty, or a null pointer");
-    // Behind one Linux looks for names that are in no folder, or cuts the path.
+    // Linux takes what follows one for a name in no folder, or cuts the path.
     if (text.find('\0') != std::string::npos) {
         throw UsageError("the path of the socket has a byte 0 in it");
     }

@@ -44,7 +44,7 @@ void require_sizes(ObjectKind kind, Attached const& attached) {
         attached.host_bytes, kind == ObjectKind::kernel ? "channel" : row.name, device, host));
 }
 
-// What memory of that kind is to a client.
+// Describes memory of the device, or of the host, to a client.
 Attached describe_memory(Device const& device, bool in_host) {
     Attached attached;
     attached.memory.source = in_host ? MemorySource::host : device.info().memory_source;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory of a channel, or of an object, on its way to another process, and what that makes of
-// it.
+// The memory of a channel, or of an object, on its way to another process, and that process's
+// mapping of it.
 #pragma once
 
 #include <cstddef>
@@ -26,22 +26,21 @@ struct SharedFiles {
     FileDescriptor host;
 };
 
-// All that a client has to know of what it was lent, but the number of the lease. Throws
+// Describes to a client all of what it was lent, except the number of the lease. Throws
 // VulkanError, SystemError.
 [[nodiscard]] Attached describe(Lender const& lender, LentMemory const& memory, SharedFiles& files);
 [[nodiscard]] Attached describe(PublishedObject const& object, SharedFiles& files);
 
-// Of an object, as the message says it.
+// The shape of an object, as the message has it.
 [[nodiscard]] ObjectShape shape_of(Attached const& attached);
 
-// The client's mapping of it.
+// A client's mapping of that memory.
 class MappedChannel {
    public:
-    // Throws ProtocolError for sizes that do not go together, and what
-    // ForeignMemory throws.
+    // Throws ProtocolError for sizes that do not go together, and what ForeignMemory throws.
     MappedChannel(ObjectKind kind, Attached const& attached, SharedFiles files);
 
-    // As what it was asked for.
+    // The memory as that of a channel.
     [[nodiscard]] ChannelView view() const;
     [[nodiscard]] ServedBy served_by() const;
     template <class Layout>
@@ -53,12 +52,12 @@ class MappedChannel {
     }
     [[nodiscard]] Attached const& attached() const { return attached_; }
     [[nodiscard]] CounterWords* counters() const;
-    // All of what this process can write.
+    // All bytes that this process can write.
     [[nodiscard]] std::span<std::byte> device_bytes() const { return bytes_of(device_); }
     [[nodiscard]] std::span<std::byte> host_bytes() const {
         return host_ ? bytes_of(*host_) : std::span<std::byte>();
     }
-    // In two steps where this CPU needs them, unless it is said otherwise.
+    // It publishes in two steps if this CPU needs them, unless `mode` says otherwise.
     [[nodiscard]] HostMapped access(std::optional<PublishMode> mode = {}) const;
     // How a client waits, unless it has `chosen`.
     [[nodiscard]] HostWait wait(std::optional<HostWait::Style> const& chosen) const;

@@ -82,9 +82,9 @@ void* BufferHold::device_ptr() const {
                                       "has it: ConnectOptions::device is none of it");
 }
 
-// Nothing of this process can write it afterwards; nor before, where the system seals it. Without
-// an answer it may be sealed, or be sealed yet: what the system seals it keeps from whoever has it
-// mapped for writing, of the rest nothing is written any more.
+// Afterwards nothing of this process can write the buffer; if the system seals it, nothing can
+// before, either. Without an answer it may be sealed, now or later: the system seals nothing that
+// somebody has mapped for writing, and a buffer that it cannot seal is written no more.
 void BufferHold::seal() {
     if (mirrors_ != 0) {
         throw UsageError(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a buffer has of its store, be that this process's or another's.
+// The store as a buffer has it, be that this process's store or another's.
 #pragma once
 
 #include <chrono>
@@ -34,7 +34,7 @@ class NewsSource;
 using ToldSource = NewsSource<SealedBuffer>;
 using LentSource = NewsSource<std::shared_ptr<BufferHold>>;
 
-// Which buffer: by its number, or by its name where that is 0.
+// Names a buffer: by its number, or by its name if the number is 0.
 struct BufferKey {
     std::uint64_t id = 0;
     std::string name{};
@@ -46,7 +46,7 @@ struct BufferKey {
 // Throws UsageError for a name or a size that none can have.
 void require_buffer(std::string_view name, std::size_t bytes);
 
-// A store, as its buffers and the program have it. Throws as Store says.
+// A store, as its buffers and the program have it. It throws what Store says.
 class BufferAccess {
    public:
     virtual ~BufferAccess() = default;
@@ -57,7 +57,7 @@ class BufferAccess {
     [[nodiscard]] virtual std::vector<BufferInfo> list() = 0;
     [[nodiscard]] virtual std::unique_ptr<ToldSource> sealed_events() = 0;
     [[nodiscard]] virtual std::unique_ptr<LentSource> sealed_buffers() = 0;
-    // The first throws where the store is another process's, the second where it is this one's.
+    // table() throws if the store is another process's, owner() if it is this one's.
     [[nodiscard]] virtual std::shared_ptr<BufferTable> const& table() const;
     [[nodiscard]] virtual ConnectedOwner const& owner() const;
     [[nodiscard]] virtual std::string why_host_memory() const { return {}; }
@@ -65,10 +65,10 @@ class BufferAccess {
     virtual void close() noexcept {}
     void require_own() const { mark_.require_own(); }
 
-    // For holds.
+    // Holds copy with it.
     [[nodiscard]] virtual CopyTeam& team() = 0;
-    // `meanwhile` is done while the store seals it. RefusedError: it is not sealed, for certain; it
-    // may be after any other. Its maker may ask again.
+    // Calls `meanwhile` while the store seals the buffer. After a RefusedError it is not sealed,
+    // for certain; after any other error it may be. Its maker may ask again.
     virtual void seal(std::uint64_t id, std::function<void()> const& meanwhile) = 0;
     virtual void release(std::uint64_t id) noexcept = 0;
 
@@ -76,22 +76,22 @@ class BufferAccess {
     ProcessMark mark_;
 };
 
-// A store of this process's. Throws as Store's constructor.
+// Makes a store of this process's. Throws as Store's constructor.
 [[nodiscard]] std::shared_ptr<BufferAccess> make_store(Device const& device,
                                                        StoreOptions const& options);
-// The store of the link's owner, which is waited for as ConnectOptions::wait_for_owner says. Throws
-// RefusedError where the owner has none.
+// Finds the store of the link's owner, and waits for it as ConnectOptions::wait_for_owner says.
+// Throws RefusedError if the owner has none.
 [[nodiscard]] std::shared_ptr<BufferAccess> find_store(std::shared_ptr<Link> const& link);
 
-// A buffer that this process has; given back at its end.
+// A buffer that this process has. Its end gives the buffer back.
 class BufferHold {
    public:
     BufferHold(std::uint64_t id, std::string name, std::size_t size, bool of_host,
                std::shared_ptr<BufferView> view)
         : id_(id), name_(std::move(name)), size_(size), of_host_(of_host), view_(std::move(view)) {}
-    // Not in a child that was forked (make_hold).
+    // A forked child does not run it (make_hold).
     ~BufferHold();
-    // Not before it is sure to be: whoever makes it gives the buffer back otherwise.
+    // Call this for a complete hold alone: before, its maker gives the buffer back.
     void keep_for(std::shared_ptr<BufferAccess> store) noexcept { store_ = std::move(store); }
     BufferHold(BufferHold const&) = delete;
     BufferHold& operator=(BufferHold const&) = delete;
@@ -100,20 +100,20 @@ class BufferHold {
     [[nodiscard]] std::string const& name() const { return name_; }
     [[nodiscard]] std::size_t size() const { return size_; }
     [[nodiscard]] bool of_host() const { return of_host_; }
-    // Both of bytes that are in it, and not none.
+    // Both need at least one byte, and all of them in the buffer.
     void write(std::size_t offset, std::span<std::byte const> from) const {
         view_->write(store_->team(), offset, from.data(), from.size());
     }
     void read(std::span<std::byte> to, std::size_t offset) const {
         view_->read(store_->team(), to.data(), offset, to.size());
     }
-    // Throws UsageError where a seal() that failed has left it without, or may have sealed it.
+    // Throws UsageError if a seal() that failed has left no mapping, or may have sealed it.
     [[nodiscard]] std::span<std::byte> host() const;
-    // The same; UnsupportedError where it has none.
+    // Throws as host(), and UnsupportedError if the device has no address for it.
     [[nodiscard]] void* device_ptr() const;
     // Throws UsageError while a mirror is awaited.
     void seal();
-    // A mirror is going to write to it, or has, or will not.
+    // A mirror is going to write to it; forget_mirror(): it has, or will not.
     void await_mirror() { ++mirrors_; }
     void forget_mirror() { --mirrors_; }
     void require_own() const { mark_.require_own(); }
@@ -129,7 +129,7 @@ class BufferHold {
     bool of_host_;
     std::shared_ptr<BufferView> view_;
     unsigned mirrors_ = 0;
-    bool may_be_sealed_ = false;  // seal() was not answered, and nothing else keeps it from writing
+    bool may_be_sealed_ = false;  // seal() was not answered, and nothing else prevents writes
 };
 
 template <class... Arguments>
@@ -143,8 +143,7 @@ template <class... Arguments>
 // For poll(): at most a while, and at least until the time is up.
 [[nodiscard]] int poll_period(Deadline const& deadline);
 
-// How long to look for something before sleeping: not at all where whoever makes it needs the
-// processor.
+// How long to look for something before sleeping: 0 if its maker needs the processor.
 [[nodiscard]] std::chrono::nanoseconds spin_time(std::chrono::nanoseconds wanted);
 
 // Says which buffers are sealed, or brings them.
@@ -153,7 +152,7 @@ class NewsSource {
    public:
     virtual ~NewsSource() = default;
     [[nodiscard]] virtual int descriptor() const = 0;
-    // None: none has come in time.
+    // None: none came in time.
     [[nodiscard]] virtual std::optional<Sealed> next(std::chrono::nanoseconds timeout) = 0;
     [[nodiscard]] std::uint64_t missed() const { return missed_; }
     void require_own() const { mark_.require_own(); }
@@ -167,7 +166,7 @@ class NewsSource {
     ProcessMark mark_;
 };
 
-// Makes what users have of these.
+// Makes the program's objects of these.
 struct BufferMaker {
     template <class Made, class Of>
     [[nodiscard]] static Made make(Of of) {

@@ -41,7 +41,7 @@ void BufferService::answer(Session& session, std::uint32_t id, GetBuffer const& 
 
 void BufferService::answer(Session& session, std::uint32_t id, SealBuffer const& seal) {
     table_->seal(session.who, seal.buffer, &wakeup_);
-    // First, since they wait for the buffer, and its maker for nothing.
+    // Followers come first: they wait for the buffer, and its maker waits for nothing.
     tell_sealed();
     reception_.send(session, id, BufferDone{});
 }
@@ -162,7 +162,7 @@ void BufferService::require_read(Session& session) const {
     if (auto const refusal = reception_.require_read(session, 1)) throw Refused(*refusal);
 }
 
-// As many as there is room for; the others then.
+// Tells as many as there is room for, and the others in another turn.
 void BufferService::tell_sealed(Session& session) {
     session.waits_for_room = false;
     try {
@@ -180,11 +180,11 @@ void BufferService::tell_sealed(Session& session) {
             }
             session.next_sealed = after;
         }
-    } catch (std::bad_alloc const&) {  // in another turn
+    } catch (std::bad_alloc const&) {  // another turn tells the rest
     }
 }
 
-// Else it would hear of those with the next buffer, which may never come.
+// Otherwise the client would hear of those with the next buffer, which may never come.
 void BufferService::tell_missed(Session& session) {
     if (session.missed == 0) return;
     reception_.send(session, 0, MissedBuffers{session.missed});

@@ -25,10 +25,10 @@ class BufferService {
     // Whether the program has destroyed the store.
     [[nodiscard]] bool closed() const { return table_->closed(); }
     void count(Seen& seen) const { table_->count(seen); }
-    // A line for people where there can be fewer buffers than the options say.
+    // Logs a line if there can be fewer buffers than the options say.
     void log_limits();
 
-    // What a client says. Each throws Refused.
+    // Answers a client's messages. Each throws Refused.
     void answer(Session& session, std::uint32_t id, CreateBuffer const& create);
     void answer(Session& session, std::uint32_t id, GetBuffer const& get);
     void answer(Session& session, std::uint32_t id, SealBuffer const& seal);
@@ -45,11 +45,11 @@ class BufferService {
 
    private:
     void lend(Session& session, std::uint32_t id, HeldBuffer const& lent);
-    // What is said of a buffer that a session holds; it holds none if this throws.
+    // A loan as it is sent. If lending_of() throws, the session does not hold the buffer.
     struct Lending {
         LentBuffer message;
         FileDescriptor memory;
-        std::vector<int> descriptors;  // that are sent with it: the memory's, or none
+        std::vector<int> descriptors;  // sent with it: the memory's, or none
     };
     [[nodiscard]] Lending lending_of(Session& session, HeldBuffer const& lent);
     void take_back(Session& session, LentBuffer const& lent) noexcept;
@@ -61,9 +61,9 @@ class BufferService {
     void require_hold(Session& session) const;
     void require_read(Session& session) const;
     void tell_sealed(Session& session);
-    // To a session that has all that there was for it.
+    // Tells a session of missed buffers when it has all that there was for it.
     void tell_missed(Session& session);
-    // False: not now.
+    // False: it cannot be lent now.
     [[nodiscard]] bool lend_sealed(Session& session, SealedBuffer const& sealed);
 
     std::shared_ptr<BufferTable> table_;
@@ -74,7 +74,7 @@ class BufferService {
     SealedFollower follower_;
 };
 
-// A number that no other connection of this process has, to whichever store.
+// A number that no other connection of this process has, to any store.
 [[nodiscard]] HolderNumber new_holder();
 
 }  // namespace carillon::detail

@@ -13,7 +13,7 @@
 namespace carillon::detail {
 namespace {
 
-// Of those that were sealed, so many are known to who follows.
+// A follower can still get so many of the last sealed buffers.
 constexpr std::size_t most_known_sealed = 1024;
 
 StoreOptions checked_store(StoreOptions const& options) {
@@ -23,7 +23,8 @@ StoreOptions checked_store(StoreOptions const& options) {
     return options;
 }
 
-// Each buffer in host memory takes one. As many again are left for connections and the program.
+// Each buffer in host memory takes a descriptor. Half of all are left for connections and the
+// program.
 std::size_t most_descriptors() { return limit_of_descriptors() / 2; }
 
 std::string words_for(BufferKey const& key) {
@@ -57,7 +58,7 @@ HeldBuffer BufferTable::create(BufferUser const& by, std::string const& name, st
                 std::move(memory),
                 by.number};
     HeldBuffer lent = hold(entry, by.number);
-    // Nothing is there of one for which no memory is left.
+    // If no memory is left for a buffer, nothing of it stays.
     Taken& by_user = taken_by_[by.user];
     if (!name.empty()) names_[name] = id;
     try {
@@ -207,7 +208,7 @@ void BufferTable::seal(BufferUser const& by, std::uint64_t id, Wakeup const* but
     bool const again = before != entries_.end() && before->second.info.sealed &&
                        before->second.maker == by.number &&
                        before->second.holders.contains(by.number);
-    if (again) return;  // it has not heard the answer
+    if (again) return;  // the maker has not heard the answer
     Entry& entry = find({id})->second;
     if (entry.maker != by.number || entry.info.sealed || !entry.holders.contains(by.number)) {
         throw_refused(RefusalReason::not_allowed, "the buffer number {} is sealed by who makes it",
@@ -262,7 +263,7 @@ void BufferTable::leave(HolderNumber who) noexcept {
     for (auto const& memory : kept_) memory->forget(who);
 }
 
-// What its maker has not sealed goes with it.
+// A buffer that its maker has not sealed goes with its maker.
 bool BufferTable::let_go(Entries::iterator at, HolderNumber who, unsigned times) noexcept {
     Entry& entry = at->second;
     auto const holder = entry.holders.find(who);

@@ -27,67 +27,67 @@
 
 namespace carillon::detail {
 
-// Who asks.
+// A process that asks.
 struct BufferUser {
     HolderNumber number = own_process;
     pid_t process = 0;
     uid_t user = 0;
 };
 
-// What one gets.
+// A buffer, as its holder gets it.
 struct HeldBuffer {
     BufferInfo info;
     std::shared_ptr<StoreMemory> memory;
 };
 
-// From any thread. It reads nothing of what clients can write.
+// Any thread may call it. It reads nothing that clients can write.
 class BufferTable {
    public:
-    // As Store's constructor.
+    // Throws as Store's constructor.
     BufferTable(Device const& device, StoreOptions const& options);
     BufferTable(BufferTable const&) = delete;
     BufferTable& operator=(BufferTable const&) = delete;
 
     [[nodiscard]] Device const& device() const { return device_; }
-    // Where this process has descriptors for fewer buffers than its options say: why, for people;
-    // empty otherwise.
+    // Says, for people, why this process has descriptors for fewer buffers than its options say;
+    // empty: it has enough.
     [[nodiscard]] std::string why_fewer_buffers() const;
     [[nodiscard]] bool inherited() const { return mark_.inherited(); }
 
-    // All throw Refused, and create() what Device::allocate throws. Who gets one holds it.
+    // All throw Refused, and create() what Device::allocate throws. The caller holds what it gets.
     [[nodiscard]] HeldBuffer create(BufferUser const& by, std::string const& name,
                                     std::size_t bytes, bool of_host);
     [[nodiscard]] HeldBuffer get(BufferUser const& by, BufferKey const& key);
-    // Wakes those who follow, `but` excepted.
+    // Seals the buffer, and wakes all followers, `but` excepted.
     void seal(BufferUser const& by, std::uint64_t id, Wakeup const* but = nullptr);
-    // The number of its memory where that is spare now, and `by`'s; 0 otherwise.
+    // Returns the number of its memory if that is spare now, and `by`'s; 0 otherwise.
     std::uint64_t remove(BufferUser const& by, BufferKey const& key);
-    // Once for each that it got. False: it has none of that number.
+    // Call it once for each time that `by` got the buffer. False: `by` does not hold it.
     bool release(HolderNumber by, std::uint64_t id) noexcept;
-    // All that it has.
+    // Releases all that `who` holds.
     void leave(HolderNumber who) noexcept;
-    // Of a buffer that it holds. Throws Refused.
+    // The memory of a buffer that `who` holds. Throws Refused.
     [[nodiscard]] std::shared_ptr<StoreMemory> memory_of(BufferUser const& who,
                                                          std::uint64_t id) const;
-    // Whether it has to be given a descriptor of that memory; and that it has none any more.
+    // Whether `who` needs a descriptor of that memory; forget(): it has none any more.
     [[nodiscard]] bool tell(BufferUser const& who, StoreMemory& memory);
     void forget(HolderNumber who, std::uint64_t memory);
-    // The first whose number is higher.
+    // The first buffer whose number is higher.
     [[nodiscard]] std::optional<BufferInfo> after(std::uint64_t id) const;
 
     void count(Seen& seen) const;
 
-    // For SealedFollower.
+    // SealedFollower calls these.
     void follow(Wakeup const& wakeup);
     void follow_no_more(Wakeup const& wakeup) noexcept;
-    // The number of the next one that will be sealed.
+    // The number of the next buffer that will be sealed.
     [[nodiscard]] std::uint64_t sealed_so_far() const;
-    // The one of that number, or the first that is still known after it, which says how many it
-    // passed over; none if that is yet to come. `number` becomes the next one's.
+    // The sealed buffer of that number, or the first one after it that is still known, which says
+    // how many it passed over; none if that is yet to come. `number` becomes the next one's.
     [[nodiscard]] std::optional<SealedBuffer> sealed(std::uint64_t& number) const;
     [[nodiscard]] Doorbell<Direction::to_device>::DeviceEnd doorbell();
 
-    // The store has gone. Whoever follows is woken.
+    // The store has gone. It wakes the followers.
     void close() noexcept;
     [[nodiscard]] bool closed() const { return closed_; }
 
@@ -100,21 +100,21 @@ class BufferTable {
         std::map<HolderNumber, unsigned> holders{};
     };
     using Entries = std::map<std::uint64_t, Entry>;
-    // What buffers take: those of one user, or all.
+    // The sums of one user's buffers, or of all.
     struct Taken {
         std::size_t bytes = 0;
         std::size_t buffers = 0;
-        std::size_t descriptors = 0;  // of this process: of those in host memory
+        std::size_t descriptors = 0;  // of this process, for buffers in host memory
 
         void add(StoreMemory const& memory);
         void remove(StoreMemory const& memory);
     };
 
-    // All with the mutex held.
+    // All of these need the mutex.
     [[nodiscard]] Entries::iterator find(BufferKey const& key);
     void require_room(BufferUser const& by, std::string const& name, std::size_t size,
                       bool of_host) const;
-    // Of what is left for other users than the store's and root.
+    // Checks the share that is left for users other than the store's and root.
     void require_share(BufferUser const& by, std::size_t size, bool of_host) const;
     [[nodiscard]] std::shared_ptr<StoreMemory> take_memory(BufferUser const& by, std::size_t size,
                                                            bool of_host);
@@ -122,7 +122,7 @@ class BufferTable {
     [[nodiscard]] static HeldBuffer hold(Entry& entry, HolderNumber by);
     void take_from_all(Entry& entry) noexcept;
     void drop_unheld(Entries::iterator at) noexcept;
-    // False: it had none.
+    // False: `who` did not hold it.
     bool let_go(Entries::iterator at, HolderNumber who, unsigned times) noexcept;
     void keep(std::shared_ptr<StoreMemory> const& memory) noexcept;
     [[nodiscard]] static BufferInfo info_of(Entry const& entry);
@@ -134,20 +134,20 @@ class BufferTable {
     mutable std::mutex mutex_;
     Entries entries_;
     std::map<std::string, std::uint64_t> names_;
-    std::map<uid_t, Taken> taken_by_;  // users
+    std::map<uid_t, Taken> taken_by_;  // by user
     Taken taken_;
     std::list<std::shared_ptr<StoreMemory>> kept_;  // the oldest first
     std::size_t kept_bytes_ = 0;
     std::uint64_t last_id_ = 0;
     std::uint64_t last_memory_ = 0;
     std::deque<SealedBuffer> sealed_;  // the last ones
-    std::uint64_t sealed_end_ = 0;     // how many were
+    std::uint64_t sealed_end_ = 0;     // how many were sealed
     std::vector<Wakeup const*> followers_;
     std::unique_ptr<Doorbell<Direction::to_device>> doorbell_;
     std::atomic<bool> closed_ = false;
 };
 
-// Has `wakeup` woken whenever a buffer is sealed, and when the store goes.
+// Wakes `wakeup` whenever a buffer is sealed, and when the store goes.
 class SealedFollower {
    public:
     SealedFollower(std::shared_ptr<BufferTable> table, Wakeup const& wakeup)

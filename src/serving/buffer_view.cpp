@@ -30,7 +30,7 @@ void BufferView::read(CopyTeam& team, std::byte* to, std::size_t offset, std::si
     }
 }
 
-// What is read from the memory comes behind all that was written to it before.
+// A read from the memory comes behind all earlier writes to it.
 void BufferView::settle(std::size_t size) const {
     X86::store_fence();
     if (sync() != nullptr) sync()->flush(host(), size);
@@ -73,7 +73,7 @@ std::shared_ptr<BufferView> view_of_imported(Device const& device, FileDescripto
     auto const backend = DeviceAccess::backend(device);
     std::unique_ptr<Allocation> imported = backend->import(std::move(fd), size);
     Allocation const& at = *imported;
-    // The driver would wait for a kernel that lives on the device.
+    // If it were freed at once, the driver would wait for a kernel that lives on the device.
     std::shared_ptr<Allocation> const kept(imported.release(), [backend](Allocation* allocation) {
         backend->residents().retire(std::unique_ptr<Allocation>(allocation));
     });

@@ -23,18 +23,18 @@ class BufferView {
     BufferView(BufferView const&) = delete;
     BufferView& operator=(BufferView const&) = delete;
 
-    // May make another mapping of it. Throws SystemError.
+    // It may map the memory anew. Throws SystemError.
     virtual void use_for(BufferUse use) = 0;
-    // Whether the system seals the memory, which nobody may have mapped for writing then.
+    // Whether the system seals the memory: then nobody may have it mapped for writing.
     [[nodiscard]] virtual bool sealed_by_system() const = 0;
     [[nodiscard]] virtual std::byte* host() const = 0;
     // nullptr: kernels of this process cannot reach it.
     [[nodiscard]] virtual void* device() const = 0;
     [[nodiscard]] bool write_combining() const { return write_combining_; }
-    // Both of bytes that are in it; `size` is not 0. Across a bus with a team.
+    // Both need bytes that are in the memory; `size` is not 0. A team copies across a bus.
     void write(CopyTeam& team, std::size_t offset, std::byte const* from, std::size_t size) const;
     void read(CopyTeam& team, std::byte* to, std::size_t offset, std::size_t size) const;
-    // All that this process has written to the first `size` bytes is in the memory then.
+    // Afterwards all that this process has written to the first `size` bytes is in the memory.
     void settle(std::size_t size) const;
 
    private:
@@ -43,7 +43,7 @@ class BufferView {
     bool write_combining_;
 };
 
-// Shared memory of the host's, which can be sealed: it is mapped anew to be read.
+// Shared memory of the host's, which can be sealed: it is mapped anew for reading.
 class FileView final : public BufferView {
    public:
     FileView(std::shared_ptr<FileDescriptor const> file, std::size_t size)
@@ -69,7 +69,7 @@ class FileView final : public BufferView {
 // mapping lets them.
 class DriverView final : public BufferView {
    public:
-    // Where that is, and what keeps it there. `sync`: of memory that is not coherent.
+    // The addresses of the memory, and its owner. `sync`: for memory that is not coherent.
     struct Mapped {
         void* host;
         void* device;
@@ -88,17 +88,17 @@ class DriverView final : public BufferView {
     [[nodiscard]] RangeSync const* sync() const override { return mapped_.sync; }
 
     Mapped mapped_;
-    std::atomic<bool> writable_ = true;  // as whoever had the last buffer there left it
+    std::atomic<bool> writable_ = true;  // the last buffer there left it so
 };
 
-// Of this process's own device.
+// A view of memory of this process's own device.
 [[nodiscard]] std::shared_ptr<BufferView> view_of_own(std::shared_ptr<Memory const> memory,
                                                       bool write_combining);
-// Of another process's, mapped without CUDA. `emulated`: the device's kernels, of whichever
+// A view of another process's memory, mapped without CUDA. `emulated`: the device's kernels, of any
 // process, are threads of the CPU.
 [[nodiscard]] std::shared_ptr<BufferView> view_of_foreign(ForeignMemory memory,
                                                           bool write_combining, bool emulated);
-// The same, at an address of a device of this process's too. Throws what Backend::import throws.
+// A view that also has an address of a device of this process. Throws what Backend::import throws.
 [[nodiscard]] std::shared_ptr<BufferView> view_of_imported(Device const& device, FileDescriptor fd,
                                                            std::size_t size, bool write_combining);
 

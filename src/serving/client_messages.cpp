@@ -35,7 +35,7 @@ constexpr std::size_t size_at = 8;  // in the header
 
 static_assert(most_lines * mailbox_bytes_per_line >= largest_mailbox_value);
 
-// In the order of the variant: kind 1 is the first.
+// The order is the variant's: kind 1 is the first.
 constexpr std::array<std::string_view, std::variant_size_v<Message>> kinds{
     "Hello",      "Welcome",       "Refused",        "Attach",       "Attached",
     "Mapped",     "Detach",        "Notice",         "Drained",      "Ended",
@@ -169,7 +169,7 @@ void fields(auto& wire, CreateBuffer& create) {
     wire_flag(wire, "host_memory", create.host_memory);
 }
 
-// By number or by name, and not both.
+// The key is a number or a name, and not both.
 void fields(auto& wire, OneOf<GetBuffer, RemoveBuffer> auto& key) {
     wire.raw("buffer", key.buffer);
     wire_text(wire, "name", key.name, longest_name);

@@ -277,8 +277,8 @@ void require_printable(std::string_view what, std::string_view name);
 // The name of a type, as processes send, compare and print it. A name that is too long is cut at a
 // whole character, and "~" and a hash of the whole name follow: two long names stay two names.
 [[nodiscard]] std::string sent_name(std::string_view type_name);
-// The default name of a client: that of the program. What no name may have becomes a space, and a
-// name that is too long is cut.
+// The default name of a client: the program's name. Characters that no name may have become spaces,
+// and a name that is too long is cut.
 [[nodiscard]] std::string name_of_program();
 
 // `id`: of a question, and of its answer; 0 for a message that asks for no answer. A text or a name
@@ -287,7 +287,7 @@ void require_printable(std::string_view what, std::string_view name);
 [[nodiscard]] std::vector<std::byte> encode(std::uint32_t id, Message const& message,
                                             std::uint32_t magic = messages_magic);
 
-// How many descriptors go with it.
+// How many descriptors go with the message.
 [[nodiscard]] std::size_t descriptors_of(Message const& message);
 
 struct Decoded {

@@ -29,7 +29,7 @@ struct ToldTypes {
     std::set<std::string> names;
 };
 
-// Once of each type whose name is known.
+// Tells once for each type whose name is known.
 void tell_that_members_are_not_compared(MessageType const& type) {
     if (type.layout == 0 || type.members != unsaid_members) return;
     auto& told = PerProcess<ToldTypes>::get();
@@ -133,7 +133,7 @@ std::shared_ptr<ClientLease> ClientSession::lease_of(std::string_view object, Ob
     link_->listen(*this);
     auto lease = keep_trying(link_->options().wait_for_owner, pause_of_attach,
                              [&] { return map_anywhere(attach, link_->due()); });
-    if (kind != ObjectKind::log) {  // whose type is the library's own
+    if (kind != ObjectKind::log) {  // the type of a log is the library's own
         tell_that_members_are_not_compared(types.request);
         tell_that_members_are_not_compared(types.reply);
     }
@@ -221,7 +221,7 @@ void ClientSession::hear(Notice const& notice) {
     for (auto const& [number, lease] : leases_) {
         if (lease->object() == notice.object) lease->set(notice.state);
     }
-    // Before tell_drained() asks whether all is answered.
+    // This comes before tell_drained() asks whether all is answered.
     if (notice.state == KernelState::draining) hear_announced();
 }
 
@@ -283,7 +283,7 @@ void ClientLease::require_alive() {
 }
 
 void ClientLease::ask(std::function<bool()> answered) {
-    if (session_->inherited()) return;  // who held the lock may not be there
+    if (session_->inherited()) return;  // the holder of the lock may not be there
     std::lock_guard const lock(mutex_);
     answered_ = std::move(answered);
 }

@@ -26,8 +26,8 @@ namespace carillon::detail {
 
 class ClientLease;
 
-// Shared by a Connection and the channels that were made by it; the last of them closes it. From
-// any thread.
+// A Connection and the channels that were made by it share a session; the last of them closes it.
+// Any thread may call it.
 class ClientSession final : public LeaseListener,
                             public std::enable_shared_from_this<ClientSession> {
    public:
@@ -47,20 +47,20 @@ class ClientSession final : public LeaseListener,
     void require_own() const { mark_.require_own(); }
     [[nodiscard]] bool inherited() const { return mark_.inherited(); }
 
-    // For its leases.
+    // Its leases call these.
     void detach(ClientLease& lease) noexcept;
     // Throws what has become of the kernel, or of its owner, where it takes no more requests.
     void require_open(std::string const& object) const;
 
    private:
     [[nodiscard]] Seen look(Look const& place, Deadline const& deadline);
-    // At the places behind the first. False: another object has got the name meanwhile.
+    // Looks at the places behind the first. False: another object has got the name meanwhile.
     [[nodiscard]] bool look_at_others(Seen const& first, Look place, ServedObject& object,
                                       Deadline const& deadline);
     [[nodiscard]] std::shared_ptr<ClientLease> lease_of(std::string_view object, ObjectKind kind,
                                                         MessageTypes const& types);
     [[nodiscard]] std::shared_ptr<ClientLease> map(OwnerAnswer answer, Attach const& asked);
-    // In host memory where the device's cannot be mapped here.
+    // Maps it in host memory if the device's cannot be mapped here.
     [[nodiscard]] std::shared_ptr<ClientLease> map_anywhere(Attach attach,
                                                             Deadline const& deadline);
     void adopt(ClientLease& lease);
@@ -74,14 +74,14 @@ class ClientSession final : public LeaseListener,
 
     ProcessMark mark_;
     std::shared_ptr<Link> link_;
-    // With the link's lock, as all that follows.
+    // All that follows needs the link's lock.
     std::map<std::uint32_t, ClientLease*> leases_;
     std::string why_host_memory_;
-    // Of each object that was asked for, and of no other, whatever the owner tells of.
+    // The state of each object that was asked for, and of no other one that the owner tells of.
     std::map<std::string, Notice> states_;
 };
 
-// What a channel, or an object's end, has of its session.
+// The tie of a channel, or of an object's end, to its session.
 class ClientLease final : public ChannelLease {
    public:
     ClientLease(std::shared_ptr<ClientSession> session, std::string object,
@@ -97,17 +97,17 @@ class ClientLease final : public ChannelLease {
     [[nodiscard]] std::uint32_t number() const { return number_; }
     [[nodiscard]] std::string const& object() const { return object_; }
     [[nodiscard]] MappedChannel const& mapped() const { return mapped_; }
-    // From the session's thread.
+    // The session calls this.
     void set(KernelState state) { own_state() = state; }
     // Whether to tell that all is answered: once, if that is so.
     [[nodiscard]] bool newly_drained();
-    // It could not be told.
+    // The owner could not be told that.
     void tell_again();
     // The owner has taken it back.
     void end(std::string why);
 
    private:
-    // Throws StoppedError where the owner has taken it back.
+    // Throws StoppedError if the owner has taken it back.
     void require_lent() const;
 
     std::shared_ptr<ClientSession> session_;

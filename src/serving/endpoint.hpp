@@ -39,9 +39,9 @@ class Endpoint {
     // Throws as Server::open().
     void open(std::filesystem::path const& path);
 
-    // Throws UsageError for the name, and where another object has it that has not ended.
+    // Throws UsageError for the name, and if another object has it that has not ended.
     void add(std::unique_ptr<ServedItem> object);
-    // Throws UsageError where it has a store.
+    // Throws UsageError if it has a store.
     void add(std::shared_ptr<BufferTable> store);
 
     void require_own() const { mark_.require_own(); }
@@ -68,7 +68,7 @@ class Endpoint {
     void handle(Session& session, std::uint32_t id, Message const& message);
     void answer(Session& session, std::uint32_t id, Hello const& hello);
     void answer(Session& session, std::uint32_t id, Look const& look);
-    // The store of an endpoint. Throws Refused where it has none.
+    // The store of an endpoint. Throws Refused if it has none.
     [[nodiscard]] BufferService& buffers();
     void drop_over();
     void leave(Session& session) noexcept;

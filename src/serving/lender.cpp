@@ -16,10 +16,10 @@
 namespace carillon::detail {
 namespace {
 
-// No client of the library's numbers a value so.
+// No client of the library's gives a value such a number.
 constexpr Sequence beyond_clients = Sequence{1} << 61U;
 
-// The kernel's options, looked at before memory is touched.
+// Checks the kernel's options before memory is touched.
 unsigned checked_blocks(KernelOptions const& options) {
     check_options(options);
     check_capacity(options.capacity);
@@ -167,7 +167,7 @@ std::shared_ptr<LentMemory> const& Lender::add_memory(ChannelSharing sharing) {
 }
 
 std::shared_ptr<LentMemory> Lender::memory_for(std::uint32_t user, ChannelSharing sharing) {
-    // What the user has had, rather than what nobody has.
+    // Memory that the user has had comes before memory that nobody has had.
     std::shared_ptr<LentMemory> unused;
     for (auto const& memory : memories_) {
         if (memory->used || memory->sharing != sharing) continue;
@@ -176,8 +176,7 @@ std::shared_ptr<LentMemory> Lender::memory_for(std::uint32_t user, ChannelSharin
     }
     if (unused != nullptr) return unused;
     // Memory that a client has had is that user's alone, since the client may have it mapped still.
-    // Where none can be freed beside a kernel, as many again are kept for the owner's user and
-    // root.
+    // If none can be freed beside a kernel, as many again are kept for the owner's user and root.
     constexpr std::size_t of_a_place = 4;
     bool const more = is_kept_for(user) && !device_.traits().frees_beside_kernels;
     bool const may_be_more = memories_.size() < (more ? 2 : 1) * of_a_place * places_.size();
@@ -211,14 +210,14 @@ bool Lender::free_oldest() noexcept {
 
 void Lender::lay_out(LentMemory& memory) {
     if (kind_ == ObjectKind::kernel) {
-        // By the own count of the client that has had it last.
+        // The last client's own count gives the next number.
         Sequence const first = memory.first;
         auto* const words = memory.host_view().counters(0);
         memory.first = first_of_next(first, CounterWords::load(words->submitted) + 1 - first);
     } else {
         memory.first = memory.user ? first_of_next(memory.first, memory.count) : first_;
     }
-    // Every line and word that an end looks at; what is in chunks is the same user's.
+    // Formats every line and word that an end looks at; chunks keep bytes of the same user.
     row_.format(object_shape(), memory.host_view());
     memory.device.flush(0, memory.device.size());
 }
@@ -243,7 +242,7 @@ void Lender::collect() {
 
 std::optional<Lender::Lent> Lender::begin(std::uint32_t user, ChannelSharing sharing) {
     std::lock_guard const lock(mutex_);
-    // Looked at with the lock: a drain changes the state before it looks at the places.
+    // The lock comes first: a drain changes the state before it looks at the places.
     if (kernel_ && kernel_->state_word() != KernelState::running) return {};
     collect();
     if (begin_again(places_.front(), user, sharing)) return Lent{0, places_.front().memory};
@@ -262,7 +261,7 @@ std::optional<Lender::Lent> Lender::begin(std::uint32_t user, ChannelSharing sha
     std::rotate(lent, lent + 1, memories_.end());
     try {
         begin(*place);
-    } catch (...) {  // memory that could not be flushed: an end may have heard of it
+    } catch (...) {  // a flush has failed: an end may have heard of it
         end(*place);
         throw;
     }
@@ -274,8 +273,8 @@ bool Lender::can_map(LentMemory const& memory, ChannelSharing asked) const {
            device_.info().memory_source == MemorySource::memfd;
 }
 
-// The value that is there stays, and the client's are numbered behind it: the device's ends look
-// for the newest as before, whether or not they have heard of any client.
+// The value that is there stays, and the client's values are numbered behind it: the device's ends
+// look for the newest as before, whether or not they have heard of any client.
 bool Lender::begin_again(Place& place, std::uint32_t user, ChannelSharing sharing) {
     if (!row_.begins_again || place.memory == nullptr || place.leased()) return false;
     LentMemory& last = *place.memory;
@@ -333,7 +332,7 @@ ChannelCounters Lender::count(LentMemory const& memory) const {
     Sequence const before = memory.first - 1;
     ChannelCounters counters;
     if (row_.ring == nullptr) {
-        // None of a client that has set nothing where another one's value is.
+        // A client that has set nothing counts none, also where another one's value is.
         counters.submitted = std::max(newest_value(memory), before) - before;
         return counters;
     }

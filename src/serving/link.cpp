@@ -21,12 +21,12 @@ namespace {
 
 // Short enough for the small-string buffer: assigning it must not allocate.
 constexpr char const* no_memory = "no memory left";
-// How often it is looked whether all is answered while a kernel drains, and otherwise.
+// How often a reader looks whether all is answered while a kernel drains, and otherwise.
 constexpr std::chrono::milliseconds drain_period{1};
 constexpr std::chrono::milliseconds quiet_period{1000};
 // A reader takes so many messages before it looks at all else: an owner may send for ever.
 constexpr unsigned messages_at_once = 64;
-// More than any owner lends to one connection unasked, or than wait to be told to one that reads.
+// More messages than any owner lends to one connection unasked, or than wait for one that reads.
 constexpr std::size_t most_waiting = std::size_t{1} << 16;
 
 bool is_news(Message const& message) {
@@ -125,7 +125,7 @@ std::uint32_t Link::begin(Message const& question) {
     std::uint32_t const id = ++last_id_;
     awaited_[id];
     wants_news_ |= std::holds_alternative<WatchBuffers>(question);
-    send(id, question);  // where the owner has gone, that is what the wait finds
+    send(id, question);  // if the owner has gone, the wait finds that
     return id;
 }
 
@@ -203,8 +203,8 @@ bool Link::look(Lock& lock) {
     return readable;
 }
 
-// The reader of the socket while it sleeps. Whoever waits reads after it, however it ends: a thread
-// may be cancelled in poll().
+// The reader of the socket while it sleeps. A thread that waits reads after it, however it ends: a
+// thread may be cancelled in poll().
 class Link::Reader {
    public:
     Reader(Link& link, Lock& lock) : link_(link), lock_(lock) { link_.reads_ = true; }
@@ -232,11 +232,11 @@ void Link::sleep(Lock& lock, Deadline const& deadline, There const& there) {
     lock.lock();
     if (watched[0].revents != 0) wakeup_.reset();
     flush();
-    // What the owner had sent before it ended is heard first.
+    // It first hears what the owner had sent before it ended.
     if (receive(there) == Heard::all && watched[2].revents != 0) lose_owner("the owner has ended");
 }
 
-// What comes after that for which a caller waits stays in the socket, with its descriptors.
+// Messages behind the one for which a caller waits stay in the socket, with their descriptors.
 template <class There>
 Link::Heard Link::receive(There const& there) {
     for (unsigned i = 0; i < messages_at_once; ++i) {
@@ -269,7 +269,7 @@ Link::Heard Link::receive(There const& there) {
 }
 
 void Link::hear(SocketMessage received) {
-    // Whoever asked is told of descriptors that are lost.
+    // An answer whose descriptors are lost reaches its caller without them.
     Decoded decoded = decode(received.bytes, received.descriptors_lost
                                                  ? std::nullopt
                                                  : std::optional(received.descriptors.size()));
@@ -350,7 +350,7 @@ int Link::descriptor() {
     return watched_.get();
 }
 
-// Nothing else wakes the program for news that are here already, and there is nearly always room.
+// Nothing else wakes the program for news that are already here, and there is nearly always room.
 void Link::watch_room() noexcept {
     bool const wanted = !untold_.empty() || !news_.empty();
     if (watched_.get() < 0 || watches_room_ == wanted) return;

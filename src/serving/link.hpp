@@ -34,15 +34,15 @@ struct OwnerAnswer {
         descriptors;  // none if they were lost: this process may open no more
 };
 
-// An answer, of the kind that the question asks for. Throws ProtocolError for another one.
+// An answer of the kind that the question asks for. Throws ProtocolError for another kind.
 template <class Expected>
 [[nodiscard]] Expected& said(OwnerAnswer& answer) {
     if (auto* const expected = std::get_if<Expected>(&answer.message)) return *expected;
     throw ProtocolError("the owner says something else than was asked");
 }
 
-// What `attempt` returns, which asks for memory: for the host's the second time, where the GPU's
-// cannot be mapped here. Throws UnsupportedError where that was the host's already.
+// Returns what `attempt` returns, which asks for memory. It tries host memory the second time, if
+// the GPU's cannot be mapped here. Throws UnsupportedError if that was host memory already.
 template <class Attempt>
 [[nodiscard]] auto in_either_memory(bool& host_memory, std::string& why, Attempt const& attempt) {
     try {
@@ -57,20 +57,20 @@ template <class Attempt>
     return attempt();
 }
 
-// Hears of the leases of a client. All calls are made with the link's lock.
+// Hears of a client's leases. All calls are made with the link's lock.
 class LeaseListener {
    public:
     virtual ~LeaseListener() = default;
     virtual void hear(Notice const& notice) = 0;
     virtual void hear(Ended const& ended) = 0;
     virtual void lose_owner() noexcept = 0;
-    // Tells the owner of channels to a kernel that drains in which all is answered. Whether there
-    // are channels to a kernel that drains.
+    // Tells the owner of channels to a draining kernel in which all is answered. Returns whether
+    // there are channels to a draining kernel.
     [[nodiscard]] virtual bool tell_drained(std::unique_lock<std::mutex> const& lock) = 0;
 };
 
-// From any thread. A caller that waits for an answer reads the socket; if several wait, one reads
-// for all of them. From the first lease on a thread of the link's reads, since the state of kernels
+// Any thread may call it. A caller that waits for an answer reads the socket; if several wait, one
+// reads for all of them. From the first lease on, a thread of the link reads: the state of kernels
 // has to be heard then though nobody waits.
 class Link {
    public:
@@ -81,7 +81,7 @@ class Link {
     [[nodiscard]] static std::shared_ptr<Link> connect(std::filesystem::path const& path,
                                                        ConnectOptions options);
     // Another connection to the same owner, as connect(). It waits for room in that owner, and not
-    // for another owner. Throws OwnerGoneError where the owner has gone, or another has its path.
+    // for another owner. Throws OwnerGoneError if the owner has gone, or another has its path.
     [[nodiscard]] std::shared_ptr<Link> again() const;
     Link(Link const&) = delete;
     Link& operator=(Link const&) = delete;
@@ -89,23 +89,23 @@ class Link {
 
     [[nodiscard]] ConnectedOwner const& owner() const { return owner_; }
     [[nodiscard]] ConnectOptions const& options() const { return options_; }
-    // An answer that is asked for now is due then.
+    // The deadline of an answer that is asked for now.
     [[nodiscard]] Deadline due() const { return Deadline(options_.timeout); }
-    // For what a listener shares with the link.
+    // A listener locks with it what it shares with the link.
     [[nodiscard]] Lock lock() const { return Lock(mutex_); }
 
     // Sends a question and waits for its answer. `meanwhile` is called when the question is on its
-    // way. The same Attach is not sent again while the owner has not answered the first one. Throws
-    // RefusedError, TimeoutError, OwnerGoneError, ProtocolError.
+    // way. It sends no Attach again that the owner has not answered. Throws RefusedError,
+    // TimeoutError, OwnerGoneError, ProtocolError.
     [[nodiscard]] OwnerAnswer ask(Message const& question, Deadline const& deadline,
                                   std::function<void()> const& meanwhile = nullptr);
-    // Sends what asks for no answer: at once, or when the socket has room. Says nothing where the
-    // owner has gone.
+    // Sends a message that asks for no answer: at once, or when the socket has room. It does
+    // nothing if the owner has gone.
     void tell(Message const& message) noexcept;
-    // With the lock. False where that needs memory that there is not.
+    // Call it with the lock. False: there is no memory or no room for the message.
     bool tell(Lock const& /*lock*/, Message const& message) noexcept { return say(message); }
 
-    // The next of what is said of sealed buffers, if it comes in time. Throws as ask().
+    // The next message about sealed buffers, if it comes in time. Throws as ask().
     [[nodiscard]] std::optional<OwnerAnswer> next_news(Deadline const& deadline);
     // Gives back the buffers among the news that nobody has taken.
     void drop_news() noexcept;
@@ -114,19 +114,19 @@ class Link {
     // Readable while next_news() has something to do. Its first call throws SystemError.
     [[nodiscard]] int descriptor();
 
-    // Whether the connection is over, as far as was heard.
+    // Whether the connection is known to be over.
     [[nodiscard]] bool gone() const;
     [[nodiscard]] bool gone(Lock const& /*lock*/) const { return !gone_.empty(); }
-    // Throws OwnerGoneError if the owner has gone. Looks whether it has.
+    // Looks whether the owner has gone, and throws OwnerGoneError if it has.
     void require_owner() const;
-    // Throws what has become of the owner, if it has gone. With the lock.
+    // Throws what has become of the owner, if it has gone. Call it with the lock.
     void require_there(Lock const& lock) const;
 
     // Starts the thread that hears of leases, if none runs. `listener` gets what comes until
     // stop_listening(). Throws SystemError.
     void listen(LeaseListener& listener);
     void stop_listening() noexcept;
-    // The thread is to look at the leases.
+    // Makes the thread look at the leases.
     void wake() const noexcept { wakeup_.wake(); }
 
    private:
@@ -142,14 +142,14 @@ class Link {
                                                      ConnectOptions const& options);
     void introduce(Deadline const& deadline);
 
-    // All of these with the lock.
+    // All of these need the lock.
     // The number of a question that is on its way.
     [[nodiscard]] std::uint32_t begin(Message const& question);
     void give_up(std::uint32_t id, Message const& question);
     void send(std::uint32_t id, Message const& message);
     bool say(Message const& message) noexcept;
     void flush();
-    // Until there() or the connection is over; false: the time is up.
+    // Waits until there() or the connection is over; false: the time is up.
     template <class There>
     [[nodiscard]] bool await(Lock& lock, Deadline const& deadline, There const& there);
     [[nodiscard]] bool over() const { return refused_ || !gone_.empty(); }
@@ -158,16 +158,16 @@ class Link {
     // Sleeps without the lock until there is something to receive, to send, or to look at.
     template <class There>
     void sleep(Lock& lock, Deadline const& deadline, There const& there);
-    // Takes what has come, up to that for which the caller waits.
+    // Takes what has come, up to the message for which the caller waits.
     template <class There>
     [[nodiscard]] Heard receive(There const& there);
     void hear(SocketMessage received);
     void hear_unasked(std::uint32_t id, OwnerAnswer answer);
-    // What nobody waits for any more.
+    // Gives back an answer for which nobody waits any more.
     void give_back(OwnerAnswer const& answer) noexcept;
     void require_connected(Lock const& lock) const;
     void lose_owner(std::string why, bool talks_nonsense = false) noexcept;
-    // What descriptor() is readable for.
+    // Chooses the events for which descriptor() is readable.
     void watch_room() noexcept;
 
     void run(std::stop_token const& stop);
@@ -192,7 +192,7 @@ class Link {
     std::uint64_t came_unasked_ = 0;
     std::optional<Refused> refused_;  // the connection, whatever is asked
     std::string gone_;                // why the owner has gone; empty while it has not
-    bool talks_nonsense_ = false;     // that is why
+    bool talks_nonsense_ = false;     // it has gone for that
     FileDescriptor watched_;          // of descriptor(): an epoll of the socket
     bool watches_room_ = false;
     LeaseListener* listener_ = nullptr;

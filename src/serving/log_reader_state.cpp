@@ -18,12 +18,12 @@ namespace carillon {
 namespace detail {
 namespace {
 
-// Of one look, in which the owner may write as many as it likes.
+// One look skips at most so many, since the owner may write as many as it likes.
 constexpr unsigned most_skips = 64;
-// How often it is looked while a caller waits.
+// How often it looks while a caller waits.
 constexpr std::chrono::milliseconds log_look_period{1};
 
-// Nothing for what no owner of this library writes.
+// Returns nothing for a message that no owner of this library writes.
 std::optional<LogRecord> record_of(PublishedMessage const& message) {
     if (message.level > static_cast<unsigned>(LogLevel::error) ||
         message.bytes > sizeof(message.text))
@@ -50,7 +50,7 @@ void LogReaderState::skip_to(Sequence sequence) {
     next_ = sequence;
 }
 
-// A mailbox that has had no other value yet.
+// It reads a mailbox that has had no other value yet.
 bool LogReaderState::read_next(PublishedMessage& message) const {
     std::uint64_t only = next_;
     MailboxView one = view_;
@@ -71,8 +71,8 @@ std::optional<LogRecord> LogReaderState::look() {
             ++missed_;
             continue;
         }
-        // Written over meanwhile, or about to be by the one that follows the newest; or not all
-        // there yet.
+        // The message was overwritten, or the one behind the newest is about to overwrite it, or it
+        // is not complete yet.
         if (newest() - next_ + 1 < view_.capacity) return {};
         skip_to(next_ + 1);
     }
@@ -85,7 +85,7 @@ std::optional<LogRecord> LogReaderState::next(std::chrono::nanoseconds timeout) 
         if (auto record = look()) return record;
         try {
             lent_by_.require_there();
-        } catch (...) {  // what it wrote before it ended is read all the same
+        } catch (...) {  // it reads what the owner wrote before it ended
             if (auto record = look()) return record;
             throw;
         }

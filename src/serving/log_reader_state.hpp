@@ -14,8 +14,8 @@
 
 namespace carillon::detail {
 
-// The owner writes what it likes there, at any time: a look takes a bounded number of steps, and
-// what no owner of this library writes is passed over.
+// The owner may write anything there, at any time: a look takes a bounded number of steps, and
+// passes over whatever no owner of this library writes.
 class LogReaderState {
    public:
     explicit LogReaderState(LeasedEnd<MailboxView> const& end);
@@ -29,7 +29,7 @@ class LogReaderState {
 
    private:
     [[nodiscard]] Sequence newest() const;
-    // The oldest that is there still when that is the newest.
+    // The oldest message that is still there when `newest` is the newest.
     [[nodiscard]] Sequence oldest(Sequence newest) const;
     void skip_to(Sequence sequence);
     [[nodiscard]] bool read_next(PublishedMessage& message) const;

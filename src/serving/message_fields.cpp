@@ -19,7 +19,7 @@ std::size_t character_at(std::string_view text) {
     if (first == 0xc2) return is_from(byte(1), 0xa0, 0xbf) ? 2 : 0;
     if (is_from(first, 0xc3, 0xdf)) return is_from(byte(1), 0x80, 0xbf) ? 2 : 0;
     bool const tail = is_from(byte(2), 0x80, 0xbf);
-    // Neither longer than it need be, nor half of a pair of UTF-16, nor above U+10FFFF.
+    // A character is not longer than it need be, nor half of a pair of UTF-16, nor above U+10FFFF.
     if (is_from(first, 0xe0, 0xef)) {
         unsigned const least = first == 0xe0 ? 0xa0 : 0x80;
         return tail && is_from(byte(1), least, first == 0xed ? 0x9f : 0xbf) ? 3 : 0;

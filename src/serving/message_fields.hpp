@@ -36,7 +36,7 @@ class WireWriter {
         into_.insert(into_.end(), bytes, bytes + sizeof(T));
     }
     void characters(std::string_view field, std::string& value, std::size_t room);
-    // So that its characters can be sent.
+    // Makes all its characters fit to be sent.
     static void clean(std::string& text);
 
     [[noreturn]] void fail(std::string_view field, std::string_view why) const {
@@ -60,7 +60,7 @@ class WireReader {
     }
     void characters(std::string_view field, std::string& value, std::size_t room);
     static void clean(std::string& /*text*/) {}
-    // That there is no more.
+    // Checks that there is no more.
     void end() const {
         if (!rest_.empty()) fail("size", fmt::format("{} bytes too many", rest_.size()));
     }
@@ -81,8 +81,8 @@ class WireReader {
     std::span<std::byte const> rest_;
 };
 
-// The place of the first byte, of those from `from` on, that no name or text may have, or npos: of
-// a control character, or of what is no UTF-8.
+// The place of the first byte, from `from` on, that no name or text may have, or npos: the byte of
+// a control character, or one that is not UTF-8.
 [[nodiscard]] std::size_t unprintable(std::string_view text, std::size_t from = 0);
 
 // The beginning that has `longest` bytes at most. No character of several bytes (UTF-8) is cut in
@@ -120,7 +120,7 @@ void wire_enumerator(auto& wire, std::string_view field, Enumeration& value, Enu
     value = static_cast<Enumeration>(byte);
 }
 
-// For people: may be empty.
+// A text for people may be empty.
 void wire_text(auto& wire, std::string_view field, std::string& value, std::size_t longest) {
     wire.clean(value);
     wire.characters(field, value, longest + 1);

@@ -35,7 +35,7 @@ CountedRing ring_of_chunks(ObjectShape const& shape, ChannelTable const& at) {
     return {ChunkRingLayout::view(shape, at).ring, true};
 }
 
-// In the order of ObjectKind.
+// The order is that of ObjectKind.
 constexpr std::array rows{
     KindRow{.name = "kernel", .bytes = bytes_of_channel, .format = format_channel},
     KindRow{.name = "mailbox",

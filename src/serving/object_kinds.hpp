@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What differs between the kinds of objects that an owner can serve: a row for each kind. A new
+// The differences between the kinds of objects that an owner can serve: a row for each kind. A new
 // kind is a row here and the file with its ends.
 #pragma once
 
@@ -33,9 +33,9 @@ struct KindRow {
     bool chunks = false;        // it has chunks beside its slots
     bool begins_again = false;  // a client may come before the device has left the one before
     MemoryBytes (*bytes)(ChannelShape const& shape, std::uint32_t chunk_bytes);
-    // Makes a client's memory empty, at the host's addresses. None: no client writes it.
+    // Empties a client's memory, at the host's addresses. None: no client writes it.
     void (*format)(ObjectShape const& shape, ChannelTable const& at) = nullptr;
-    // None: its newest value is counted.
+    // None: the newest value is counted.
     CountedRing (*ring)(ObjectShape const& shape, ChannelTable const& at) = nullptr;
 };
 

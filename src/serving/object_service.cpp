@@ -19,11 +19,11 @@
 namespace carillon::detail {
 namespace {
 
-// Who wants a channel waits so long for a block that is at the last request of a client that went:
-// not as long as a client waits for its answer (ConnectOptions::timeout), unless that is said.
+// A client that wants a channel waits so long for a block that is at the last request of a client
+// that went: less than it waits for its answer by default (ConnectOptions::timeout).
 constexpr std::chrono::seconds longest_end{4};
 
-// Where one of them is known by its size, and perhaps its name, nothing else can be compared.
+// If one of them is known only by its size, and perhaps its name, nothing else can be compared.
 bool alike(MessageType const& ours, WireType const& theirs) {
     if (ours.bytes != theirs.bytes) return false;
     if (ours.layout != 0 && theirs.layout != 0)
@@ -32,10 +32,10 @@ bool alike(MessageType const& ours, WireType const& theirs) {
            theirs.name == name_of_bytes;
 }
 
-// Why the client's type is not the object's; empty if it may be.
+// Why the client's type is not the object's; empty: it may be.
 std::string difference(ObjectKind kind, MessageType const& ours, WireType const& theirs) {
     std::string const our_name = sent_name(ours.name);
-    // What goes beside a chunk begins behind 8 bytes of the line, or where its alignment says.
+    // A chunk's meta begins behind 8 bytes of the line, or where its alignment says.
     if (kind_row(kind).chunks && theirs.layout == 0 && ours.alignment > 8) {
         return fmt::format("is {} on boundaries of {} bytes, which a client by bytes has not",
                            our_name, ours.alignment);
@@ -47,7 +47,7 @@ std::string difference(ObjectKind kind, MessageType const& ours, WireType const&
     if (ours.slot_lines != theirs.slot_lines) {
         return fmt::format("takes {} lines, the client's {}", ours.slot_lines, theirs.slot_lines);
     }
-    // Where one of them does not say what its members are, the other cannot be held against it.
+    // If one of them does not say what its members are, they cannot be compared.
     if (ours.members != 0 && theirs.members != 0 && ours.members != theirs.members) {
         return fmt::format("is {} with other members than the client's (CARILLON_MEMBERS)",
                            our_name);
@@ -166,7 +166,7 @@ void ObjectService::lend() {
     for (auto const& session : sessions_) lend_to(*session);
 }
 
-// In their order, of one object; nobody waits for a place of another.
+// Lends places of one object in the order of the questions; nobody waits for a place of another.
 void ObjectService::lend_to(Session& session) {
     auto const waits_for = [&](auto before, ServedItem const* object) {
         return std::any_of(session.asks.begin(), before,
@@ -191,7 +191,8 @@ bool ObjectService::lend(Session& session, AwaitedPlace const& ask) {
         throw Refused(*refusal);
     }
     require_share(session, object);
-    // Looked at before: a place that is free only after lend() has looked is lent in another turn.
+    // This look comes first: a place that is free only after lend() has looked is lent in another
+    // turn.
     bool const any_ends = object.any_ends();
     std::optional<ServedItem::Loan> loan;
     try {
@@ -276,7 +277,7 @@ void ObjectService::take_back_all(ServedItem const& object) {
 void ObjectService::give_back(HeldPlace const& held) noexcept {
     try {
         held.object->take_back(held.place);
-    } catch (Error const&) {  // memory that could not be flushed: the place stays lent
+    } catch (Error const&) {  // a flush has failed: the place stays lent
     }
 }
 

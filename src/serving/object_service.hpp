@@ -26,11 +26,11 @@ class ObjectService {
     ObjectService& operator=(ObjectService const&) = delete;
 
     [[nodiscard]] bool empty() const { return objects_.empty(); }
-    // Returns what the caller destroys without the lock. Throws UsageError for the name, and where
-    // another object has it that has not ended.
+    // Returns objects that the caller destroys without the lock. Throws UsageError for the name,
+    // and if another object has it that has not ended.
     [[nodiscard]] std::vector<std::unique_ptr<ServedItem>> add(std::unique_ptr<ServedItem> object);
 
-    // What a client says. Each throws Refused.
+    // Answers a client's messages. Each throws Refused.
     void answer(Session& session, std::uint32_t id, Attach const& attach);
     void answer(Session& session, std::uint32_t id, Mapped const& mapped);
     void answer(Session& session, std::uint32_t id, Detach const& detach);
@@ -55,7 +55,7 @@ class ObjectService {
    private:
     using Clock = std::chrono::steady_clock;
 
-    // What a connection or a user has, and asks for.
+    // The sums of what a connection or a user has, and asks for.
     struct Wanted {
         std::size_t channels = 0;
         std::size_t bytes = 0;
@@ -66,7 +66,7 @@ class ObjectService {
         // A limit of 0 is none. Throws Refused.
         void require(std::string_view of, Wanted const& most) const;
     };
-    // Throw Refused.
+    // These throw Refused.
     void require_within_limits(Session const& session, ServedItem const& next) const;
     void require_share(Session const& session, ServedItem const& object) const;
     [[nodiscard]] ServedItem& object_of(Attach const& attach) const;
@@ -80,7 +80,7 @@ class ObjectService {
 
     void see(ServedItem const& object, unsigned place, Seen& seen) const;
     void tell_news(bool ask_device);
-    // Clients of a kernel that drains, which cannot say that all is answered, and have it.
+    // Counts clients of a draining kernel as drained that have all answers, and do not say so.
     void count_as_drained() const;
     // A client whose words no client of the library's writes loses its lease.
     void look_at_counters();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What objects and their clients are at: states, reports, counters, and clients of a kernel that
-// drains which do not answer.
+// The watch over objects and their clients: states, reports, counters, and clients of a draining
+// kernel that do not answer.
 #include <fmt/format.h>
 #include <sys/types.h>
 
@@ -14,17 +14,18 @@
 namespace carillon::detail {
 namespace {
 
-// How often a kernel is looked at while a client has a block of it.
+// How often the thread looks at a kernel while a client has a block of it.
 constexpr std::chrono::milliseconds look_period{5};
 constexpr std::chrono::milliseconds end_period{1};  // while a block is about to be free
-// How often the counters of clients are looked at. Each look costs them a miss at their next store.
+// How often the thread looks at clients' counters. Each look costs them a miss at their next store.
 constexpr std::chrono::milliseconds counters_period{50};
-// The driver is asked whether a kernel has ended, which may take a lock: once in so many turns.
+// The thread asks the driver once in so many turns whether a kernel has ended: that may take a
+// lock.
 constexpr unsigned turns_before_asking = 10;
 // A client that runs has heard by then that the kernel drains, and sends no more.
 constexpr std::chrono::seconds longest_hearing{1};
 
-// By a signal, or a debugger: it sends nothing then. False where that is not known.
+// Whether a signal or a debugger has stopped it: it sends nothing then. False if that is unknown.
 bool is_stopped(pid_t process) {
     if (process <= 0) return false;
     std::ifstream file("/proc/" + std::to_string(process) + "/stat");

@@ -13,7 +13,7 @@
 namespace carillon::detail {
 namespace {
 
-// What `ask` returns. Throws RefusedError for what the table says no to.
+// Returns what `ask` returns. Throws RefusedError if the table refuses it.
 template <class Ask>
 auto unless_refused(Ask&& ask) {
     try {

@@ -18,16 +18,16 @@
 
 namespace carillon::detail {
 
-// A message: a mailbox's value, of which each version is another, and none is left out.
+// A message is a mailbox's value: each version is another message, and none is left out.
 struct PublishedMessage {
     std::uint64_t time_ns;
     std::uint32_t block;
     std::uint16_t level;
     std::uint16_t bytes;  // of the text
-    char text[480];       // what is behind it is zero
+    char text[480];       // zero behind the text
 };
 
-// One thread writes; it may be shared at any time.
+// One thread writes; any thread may share it, at any time.
 class PublishedLog {
    public:
     // Throws UsageError for the capacity.
@@ -39,9 +39,9 @@ class PublishedLog {
     [[nodiscard]] static MessageType type() {
         return message_type<PublishedMessage>(mailbox_lines<PublishedMessage>);
     }
-    // What is shared: made when it is asked for first. Throws what PublishedObject throws.
+    // The shared object, made when it is asked for first. Throws what PublishedObject throws.
     [[nodiscard]] std::shared_ptr<PublishedObject> object();
-    // Where it is shared.
+    // Writes the record if the log is shared.
     void write(LogRecord const& record);
 
    private:

@@ -8,7 +8,7 @@ namespace carillon::detail {
 
 namespace {
 
-// Mapped here for writing, and by nobody who comes later.
+// This process maps it for writing, and nobody else can later.
 std::shared_ptr<SharedMemory const> published_memory(std::size_t size) {
     auto memory = std::make_shared<SharedMemory>(new_sealable_memory(size), size);
     seal_against_new_writers(memory->descriptor());

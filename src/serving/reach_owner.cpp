@@ -13,7 +13,7 @@
 namespace carillon::detail {
 namespace {
 
-// Until the next try; an owner logs each client that it refuses. None: no try would help.
+// The pause before a retry; an owner logs each refused client. `never`: no try would help.
 constexpr std::chrono::milliseconds soon{5};
 constexpr std::chrono::milliseconds after_a_refusal{50};
 constexpr std::chrono::milliseconds never{0};
@@ -33,7 +33,7 @@ void require_user(std::filesystem::path const& path, PeerCredentials const& owne
                            : fmt::format("this process's user {} or root", ::geteuid())));
 }
 
-// Where it has ended another process that has the socket keeps it open, and takes up nobody.
+// If the owner has ended, another process that has the socket keeps it open, and accepts nobody.
 FileDescriptor end_of_owner(UnixSocket const& socket) {
     auto process = socket.peer_process();
     if (process.ended) {

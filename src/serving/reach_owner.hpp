@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a client comes to an owner, be that of kernels or of a store of buffers.
+// How a client reaches an owner, be that of kernels or of a store of buffers.
 #pragma once
 
 #include <algorithm>
@@ -22,8 +22,8 @@ struct ReachedOwner {
     std::uint32_t user;
 };
 
-// Connects, and looks whose socket that is: `user` as ConnectOptions::owner_user. Nothing is sent.
-// Throws as connect_unix, RefusedError for another user's, OwnerGoneError where the process has
+// Connects, and looks whose socket that is. `user`: see ConnectOptions::owner_user. Nothing is
+// sent. Throws as connect_unix, RefusedError for another user's, OwnerGoneError if the process has
 // ended and a child of it has the socket still.
 [[nodiscard]] ReachedOwner reach_owner(std::filesystem::path const& path,
                                        std::chrono::nanoseconds timeout,
@@ -34,8 +34,8 @@ struct ReachedOwner {
 [[nodiscard]] std::chrono::milliseconds pause_of_connection();
 [[nodiscard]] std::chrono::milliseconds pause_of_attach();
 
-// What `attempt` returns, which is tried again for so long as ConnectOptions::wait_for_owner says.
-// Throws what the last one throws, and what `pause_of` throws.
+// Returns what `attempt` returns, and tries again for so long as ConnectOptions::wait_for_owner
+// says. Throws what the last attempt throws, and what `pause_of` throws.
 template <class Pause, class Attempt>
 [[nodiscard]] auto keep_trying(std::chrono::nanoseconds wait, Pause const& pause_of,
                                Attempt const& attempt) {

@@ -17,13 +17,13 @@
 namespace carillon::detail {
 namespace {
 
-// A stranger has so long to introduce itself, and so long where its place is wanted.
+// A stranger has so long to introduce itself, and so long if its place is wanted.
 constexpr std::chrono::seconds longest_silence{5};
 constexpr std::chrono::milliseconds shortest_silence{250};
-// Of one client at a time; then it is another's turn.
+// One client's messages in a turn, and new connections; the others wait for the next.
 constexpr unsigned messages_in_a_turn = 16;
 constexpr unsigned connections_in_a_turn = 16;
-// Of one user: it could fill a disk otherwise.
+// One user's lines: without a limit it could fill a disk.
 constexpr unsigned lines_in_a_while = 32;
 constexpr std::chrono::seconds a_while{1};
 constexpr std::chrono::seconds files_period{1};
@@ -81,7 +81,7 @@ Reception::Reception(ServeOptions const& options) : options_(options), instance_
 void Reception::open(std::filesystem::path const& path) {
     listener_.emplace(path, options_.mode);
     path_ = path;
-    // Each takes two, and others of this process are wanted too.
+    // Each connection takes two descriptors, and this process needs others, too.
     std::size_t const fit = std::max<std::size_t>(limit_of_descriptors() / 4, 1);
     if (options_.connections <= fit) return;
     log(fmt::format(
@@ -92,7 +92,7 @@ void Reception::open(std::filesystem::path const& path) {
 }
 
 ::pollfd Reception::listening() const {
-    // Without descriptors whoever connects waits for the next turn.
+    // Without free descriptors a new connection waits for the next turn.
     return {deaf_ || !listener_ ? -1 : listener_->fd(), POLLIN, 0};
 }
 
@@ -287,7 +287,7 @@ std::optional<Refused> Reception::require_read(Visitor& visitor, unsigned descri
                                    "descriptors",
                                    visitor.unread_descriptors)};
     }
-    // One that has read all finds room although others have not.
+    // A client that has read all finds room although others have not.
     std::size_t const limit = limit_of_descriptors();
     std::size_t const most = limit / (is_kept_for(visitor.peer.uid) ? 2 : first ? 4 : 8);
     Unread const unread = count_unread(visitor.peer.uid);
@@ -349,7 +349,7 @@ void Reception::log(Visitor const& visitor, std::string_view what) noexcept {
     }
 }
 
-// As those that clear /tmp remove them.
+// Programs that clear /tmp remove such files.
 void Reception::look_at_files() noexcept {
     auto const now = std::chrono::steady_clock::now();
     if (!listener_ || now - looked_at_files_ < files_period) return;

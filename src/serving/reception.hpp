@@ -29,32 +29,33 @@ namespace carillon::detail {
 // Throws UsageError for options that make no sense.
 [[nodiscard]] ServeOptions checked_serve(ServeOptions options);
 
-// Who has connected.
+// A process that has connected.
 struct Visitor {
     UnixSocket socket;
     PeerCredentials peer{};
-    FileDescriptor process{};  // readable when it has ended; may be none
+    FileDescriptor process{};  // readable when it has ended; may be empty
     std::chrono::steady_clock::time_point came = std::chrono::steady_clock::now();
     std::string name{};  // once it has introduced itself
     bool over = false;   // to be dropped
-    // Messages that wait for room in its socket. Nothing more is read of it until they are sent.
+    // Messages that wait for room in its socket. Until they are sent the server reads no more of
+    // it.
     std::deque<std::vector<std::byte>> unsent{};
-    std::uint32_t magic = messages_magic;  // of the version of its messages, if that is another
-    // Descriptors that it was sent since it had read all that it was sent.
+    std::uint32_t magic = messages_magic;  // the magic of its messages' version, if that is another
+    // Descriptors that were sent to it since it last had read everything.
     unsigned unread_descriptors = 0;
-    // As poll() has said of it last.
+    // The last poll() has said this of it.
     bool heard = false;  // it has sent something, or closed
-    bool ended = false;  // its process has
+    bool ended = false;  // its process has ended
 };
 
-// Of one thread, but for its path and instance. None of its calls waits, but for the program.
+// One thread uses it, but for its path and instance. None of its calls waits, but for the program.
 class Reception {
    public:
     // Nobody is let in before open().
     explicit Reception(ServeOptions const& options);
     // Listens at the path. Throws as UnixListener does.
     void open(std::filesystem::path const& path);
-    // As before it. The path is free; who has connected finds the owner gone.
+    // Undoes open(). The path is free; a connected process finds the owner gone.
     void undo_open() noexcept {
         listener_.reset();
         path_.clear();
@@ -64,52 +65,52 @@ class Reception {
     [[nodiscard]] std::uint64_t instance() const { return instance_; }         // another for each
     [[nodiscard]] std::string const& name() const { return *options_.name; }
 
-    // For poll(): whoever connects, and what a visitor sends, and that its process has ended.
+    // Entries for poll(): new connections, a visitor's messages, and the end of its process.
     [[nodiscard]] ::pollfd listening() const;
     static void watch(std::vector<::pollfd>& all, Visitor const& visitor);
-    // What poll() has said of a visitor; `watched` begins with what watch() added for it, and ends
-    // there after.
+    // Notes what poll() has said of a visitor; `watched` begins with the entries that watch() added
+    // for it, which it then loses.
     void heed(Visitor& visitor, std::span<::pollfd const>& watched) const;
 
-    // Hands on those that have connected, some at a time. `listened`: listening() after poll().
+    // Hands on new connections, some at a time. `listened`: listening() after poll().
     void accept_all(::pollfd const& listened, std::function<void(UnixSocket)> const& accept);
-    // Why it may not stay; nothing if it may, and then it counts until forget().
+    // Why the visitor may not stay; nothing if it may, and then it counts until forget().
     [[nodiscard]] std::optional<Refused> admit(Visitor& visitor);
     void forget(Visitor const& visitor) noexcept { std::erase(visitors_, &visitor); }
 
-    // Hands on what it has sent, some messages at a time, where it was heard. Refuses, and ends the
-    // visit, for what is no message, and for what `handle` throws.
+    // Hands on the visitor's messages, some at a time, if poll() heard any. A message that is none,
+    // or for which `handle` throws, is refused and ends the visit.
     void receive_from(Visitor& visitor, std::function<void(Decoded const&)> const& handle);
-    // At once, or when there is room in its socket.
+    // Sends it at once, or when there is room in its socket.
     void send(Visitor& visitor, std::uint32_t id, Message const& message);
     // Sends Refused, and writes a line for people.
     void refuse(Visitor& visitor, std::uint32_t id, Refused refusal);
-    // Why it cannot be sent so many descriptors now; nothing if it can. Those that nobody has read
-    // count as open ones of this process's user, so there is a bound to those of a connection, of a
-    // user, and of all, below RLIMIT_NOFILE.
+    // Why the visitor cannot be sent so many descriptors now; nothing if it can. Unread ones count
+    // as open ones of this process's user, so there is a bound to those of a connection, of a user,
+    // and of all, below RLIMIT_NOFILE.
     [[nodiscard]] std::optional<Refused> require_read(Visitor& visitor, unsigned descriptors) const;
-    // Sends it at once, where require_read() found nothing. Throws Refused where the system has no
+    // Sends it at once, after require_read() found nothing. Throws Refused if the system has no
     // room.
     void lend(Visitor& visitor, std::uint32_t id, Message const& message,
               std::span<int const> descriptors);
 
-    // Whether it is over, its process has ended, or it has not said who it is for too long.
+    // Whether it is over, its process has ended, or it has not introduced itself for too long.
     [[nodiscard]] bool has_gone(Visitor const& visitor);
 
-    // A line for people, which say_lines() says: of one user so many in a while, and then how many
-    // were left out.
+    // Keeps a line about a visitor, for say_lines(): so many of one user in a while, and then how
+    // many were left out.
     void log(Visitor const& visitor, std::string_view what) noexcept;
-    // The same of nobody in particular.
+    // Keeps a line that is about no visitor.
     void log(std::string_view what);
-    // Calls the program, which may call the server: without the server's lock. `all`: of those that
-    // were left out in a while that is not over, too. Each second it is looked whether the path's
-    // files are there.
+    // Says the lines. Call it without the server's lock: it calls the program, which may call the
+    // server. `all`: it also says how many were left out in a while that is not over. Each second
+    // it looks whether the path's files are there.
     void say_lines(bool all = false) noexcept;
-    // Nobody is let in any more; the path is free.
+    // Lets nobody in any more; the path is free.
     void close() { listener_.reset(); }
 
    private:
-    // Of one user.
+    // The lines of one user.
     struct Told {
         std::chrono::steady_clock::time_point since;
         unsigned lines = 0;
@@ -119,15 +120,15 @@ class Reception {
     // Whether its user, or a group of it, is among those of the options.
     [[nodiscard]] bool is_allowed(Visitor const& visitor) const;
     [[nodiscard]] std::optional<Refused> require_place(uid_t user) const;
-    // That its descriptors are none of those that are kept for the owner's user and root.
+    // Checks that its descriptors are none of those kept for the owner's user and root.
     [[nodiscard]] static std::optional<Refused> require_descriptors(Visitor const& visitor);
-    // Drops one that has said nothing for a while, and whose place this user may have: of its own,
-    // or, for the owner's user and root, of any. False: there is none.
+    // Drops a visitor that has said nothing for a while, and whose place this user may have: one of
+    // the same user, or, for the owner's user and root, any. False: there is none.
     [[nodiscard]] bool drop_stranger(uid_t user);
     void flush(Visitor& visitor) const;
     // False: there is no room.
     [[nodiscard]] bool try_send(Visitor& visitor, std::vector<std::byte> const& bytes) const;
-    // Of all, and of one user.
+    // The unread descriptors of all, and of one user.
     struct Unread {
         std::size_t of_all = 0;
         std::size_t of_user = 0;
@@ -142,10 +143,10 @@ class Reception {
     std::optional<UnixListener> listener_;
     bool deaf_ = false;  // the listener is not looked at
     std::chrono::steady_clock::time_point looked_at_files_{};
-    std::string_view missing_;  // of the files, as a line has said
+    std::string_view missing_;  // the files that a line has said to be missing
     std::vector<Visitor*> visitors_;
     std::vector<std::string> lines_;
-    std::map<std::uint32_t, Told> told_;  // users
+    std::map<std::uint32_t, Told> told_;  // by user
 };
 
 }  // namespace carillon::detail

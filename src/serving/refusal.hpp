@@ -17,8 +17,8 @@ template <class... Parts>
     throw Refused{reason, fmt::format(text, std::forward<Parts>(parts)...)};
 }
 
-// Of what an error keeps from being done: `full` where the system, or the device, has no room now,
-// which a client may wait for.
+// The refusal for an error: `full` if the system, or the device, has no room now, for which a
+// client may wait.
 [[nodiscard]] Refused refusal_of(std::exception const& error);
 
 }  // namespace carillon::detail

@@ -87,7 +87,7 @@ class ServedKernel final : public ServedEnd {
     KernelState state(bool ask_device) const override {
         return ask_device ? kernel().state() : kernel().state_word().load();
     }
-    // Of a place that all blocks serve: the activity of the block that is best off.
+    // If all blocks serve the place, the activity of the block that is best off.
     BlockActivity activity(unsigned place) const override {
         bool const busy = lender().outstanding(place);
         BlockActivity best = BlockActivity::ended;
@@ -97,7 +97,7 @@ class ServedKernel final : public ServedEnd {
     }
     void count(unsigned place, Seen& seen) const override {
         show(lender().counters(place), seen);
-        // Of all blocks that serve it together, the last heartbeat.
+        // If all blocks serve it together, the last heartbeat counts.
         auto youngest = std::chrono::nanoseconds::max();
         seen.beats = 0;
         for_each_server(place, [&](unsigned block) {
@@ -149,15 +149,15 @@ class ServedKernel final : public ServedEnd {
     }
 };
 
-// As many clients at once as there may be connections: each only reads, so that nothing of one
-// need be waited for, or looked at, when it goes.
+// Lends to as many clients at once as there may be connections: each only reads, so nothing has to
+// wait for it, or look at it, when it goes.
 class ServedPublished final : public ServedItem {
    public:
     ServedPublished(std::string name, std::shared_ptr<PublishedObject> object)
         : ServedItem(std::move(name), object->kind(), object->types()),
           object_(std::move(object)) {}
 
-    // Those that there were at once, at most: whoever goes through them finds none gone meanwhile.
+    // The most clients that there were at once: a caller that counts through them finds none gone.
     unsigned places() const override { return static_cast<unsigned>(lent_.size()); }
     unsigned most_places() const override { return most_readers; }
     KernelState state(bool /*ask_device*/) const override { return state_of(*object_); }
@@ -165,7 +165,7 @@ class ServedPublished final : public ServedItem {
         return object_->closed() ? BlockActivity::ended : BlockActivity::idle;
     }
     bool emulated() const override { return object_->device().info().emulated; }
-    // What its owner has published is counted once, whoever reads it.
+    // The first place counts what the owner has published, for all readers.
     void count(unsigned place, Seen& seen) const override {
         if (place == 0) show({{.submitted = object_->published()}, {}}, seen);
     }
@@ -186,7 +186,7 @@ class ServedPublished final : public ServedItem {
     void drained(unsigned /*place*/) override {}
     bool outstanding(unsigned /*place*/) const override { return false; }
     bool any_ends() const override { return false; }
-    bool any_lent() const override { return false; }  // none that anything is waited for of
+    bool any_lent() const override { return false; }  // nothing waits for a reader
     std::string why_full() const override { return "it has as many clients as can be numbered"; }
 
    private:

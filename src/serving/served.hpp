@@ -21,7 +21,7 @@
 
 namespace carillon::detail {
 
-// Lends places to clients: the blocks of a kernel, or the one end of an object. Called with the
+// Lends places to clients: the blocks of a kernel, or the one end of an object. Calls need the
 // server's lock.
 class ServedItem {
    public:
@@ -35,7 +35,7 @@ class ServedItem {
     [[nodiscard]] ObjectKind kind() const { return kind_; }
     [[nodiscard]] MessageTypes const& types() const { return types_; }
 
-    // What it is at, as it was told to clients, and why, unless it runs. An end is final.
+    // The state that clients were told, and its cause, unless it runs. An end is final.
     [[nodiscard]] KernelState told() const { return told_; }
     [[nodiscard]] std::string const& told_text() const { return text_; }
     [[nodiscard]] bool ended() const {
@@ -43,13 +43,13 @@ class ServedItem {
     }
     // Why it takes no clients; nothing if it does.
     [[nodiscard]] std::optional<std::string> closed() const;
-    // Looks what it is at: whether that is news, which it stays until all have heard it. Its own
-    // end is seen only where the device is asked.
+    // Looks at the state: whether it is news, which it stays until all have heard it. It sees its
+    // own end only if it asks the device.
     [[nodiscard]] bool look(bool ask_device);
     void all_heard() { news_ = false; }
-    // Another one of the name has ended before: that this one runs is news.
+    // Another object of the name has ended before: it is news that this one runs.
     void follow() { news_ = true; }
-    // Since when that is so.
+    // Since when it has that state.
     [[nodiscard]] std::chrono::steady_clock::time_point told_at() const { return told_at_; }
 
     [[nodiscard]] virtual unsigned places() const = 0;
@@ -58,25 +58,25 @@ class ServedItem {
     [[nodiscard]] virtual KernelState state(bool ask_device) const = 0;
     [[nodiscard]] virtual BlockActivity activity(unsigned place) const = 0;
     [[nodiscard]] virtual bool emulated() const = 0;  // its device
-    // What has gone through a place; of kernels, how often it was heard of, too.
+    // Counts what has gone through a place; for kernels, the heartbeats, too.
     virtual void count(unsigned place, Seen& seen) const = 0;
-    // Looks at what the client of a place counts: what is wrong with it, for people; nullptr:
-    // nothing, or it counts nothing.
+    // Says, for people, what is wrong with the counts of a place's client; nullptr: nothing, or it
+    // counts nothing.
     [[nodiscard]] virtual char const* look_at_counters(unsigned /*place*/) { return nullptr; }
-    // How many bytes a client gets that has a place.
+    // How many bytes the client of a place gets.
     [[nodiscard]] virtual std::size_t bytes_of_place() const = 0;
-    // And how many descriptors.
+    // How many descriptors the client of a place gets.
     [[nodiscard]] virtual unsigned descriptors_of_place() const = 0;
 
     struct Loan {
         unsigned place;
-        Attached attached;  // but for the number of the lease
+        Attached attached;  // without the number of the lease
         SharedFiles files;
     };
-    // Nothing where every place has a client. Throws what allocating and exporting throw.
+    // Returns nothing if every place has a client. Throws what allocating and exporting throw.
     [[nodiscard]] virtual std::optional<Loan> lend(std::uint32_t user, bool host_memory) = 0;
     virtual void take_back(unsigned place) = 0;
-    // Nothing more comes from the client of a place: a drain does not wait for it.
+    // The client of a place sends nothing more: a drain does not wait for it.
     virtual void drained(unsigned place) = 0;
     // Whether a place has requests that are not answered.
     [[nodiscard]] virtual bool outstanding(unsigned place) const = 0;
@@ -88,7 +88,7 @@ class ServedItem {
 
    protected:
     static void show(LeasedCounters const& counters, Seen& seen);
-    // Of what is no kernel: it runs until its owner destroys it.
+    // The state of an object that is no kernel: it runs until its owner destroys it.
     [[nodiscard]] static KernelState state_of(ClosedByOwner const& object);
     [[nodiscard]] std::string why_destroyed() const;
 
@@ -105,11 +105,11 @@ class ServedItem {
     bool news_ = false;
 };
 
-// The blocks of a kernel, or the host's end of an object.
+// Serves the blocks of a kernel, or the host's end of an object.
 [[nodiscard]] std::unique_ptr<ServedItem> serve_lender(std::string name,
                                                        std::shared_ptr<Lender> lender);
 
-// What any number of clients read at once.
+// Serves values that any number of clients read at once.
 [[nodiscard]] std::unique_ptr<ServedItem> serve_published(std::string name,
                                                           std::shared_ptr<PublishedObject> object);
 

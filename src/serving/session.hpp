@@ -47,7 +47,7 @@ struct Session : Visitor {
     std::deque<AwaitedPlace> asks{};
     bool hears_states = false;  // of objects: it has asked for one, so a thread of its reads
 
-    BufferUser who{};  // to the table of buffers
+    BufferUser who{};  // for the table of buffers
     bool uses_buffers = false;
     unsigned holds = 0;  // buffers
     SealedNews news = SealedNews::none;

@@ -16,7 +16,7 @@
 
 namespace carillon::detail {
 
-// Who has something of a store: a connection to it, or the store's own process.
+// The number of a holder: a connection to a store, or the store's own process.
 using HolderNumber = std::uint64_t;
 inline constexpr HolderNumber own_process = 0;
 
@@ -24,7 +24,7 @@ inline constexpr HolderNumber own_process = 0;
 // which others get descriptors.
 class StoreMemory {
    public:
-    // `number`: another for each. Throws what Device::allocate throws; SystemError.
+    // `number`: another one for each. Throws what Device::allocate throws; SystemError.
     StoreMemory(Device const& device, bool of_host, std::uint64_t number, std::size_t size,
                 uid_t user);
 
@@ -33,16 +33,16 @@ class StoreMemory {
     [[nodiscard]] uid_t user() const { return user_; }
     [[nodiscard]] bool of_host() const { return view_ == nullptr; }
     [[nodiscard]] FileDescriptor export_fd() const;
-    // This process's.
+    // This process's view.
     [[nodiscard]] std::shared_ptr<BufferView> view() const;
     // Whether nobody can write it any more, as far as can be known.
     [[nodiscard]] bool seal() const;
 
-    // Who has had a descriptor of it; false: has had one before.
+    // Notes that a holder has a descriptor of it; false: it has had one before.
     [[nodiscard]] bool tell(HolderNumber holder, uid_t user);
     void forget(HolderNumber holder) { told_.erase(holder); }
-    // Who has made the last buffer that has it. As long as that one has a mapping of it, which may
-    // be writable, nobody else makes another buffer there.
+    // Notes the maker of the last buffer there. While the maker has a mapping of it, which may be
+    // writable, nobody else makes another buffer there.
     void made_by(HolderNumber maker) { maker_ = maker; }
     [[nodiscard]] bool is_spare_of(HolderNumber holder) const {
         return maker_ == holder && told_.contains(holder);
@@ -50,22 +50,23 @@ class StoreMemory {
     [[nodiscard]] bool is_free_for(HolderNumber holder) const {
         return maker_ == holder || !told_.contains(maker_);
     }
-    // For another buffer of its user: what is sealed is not, nor what others could write.
+    // Whether another buffer of its user may have it: unless it is sealed, or others could write
+    // it.
     [[nodiscard]] bool usable_again() const { return !of_host() && !strangers_; }
 
    private:
     std::uint64_t number_;
     std::size_t size_;
     uid_t user_;
-    std::shared_ptr<FileDescriptor const> file_;  // of the host's
+    std::shared_ptr<FileDescriptor const> file_;  // of host memory
     std::shared_ptr<Memory const> memory_;
-    std::shared_ptr<BufferView> view_;  // of the device's
+    std::shared_ptr<BufferView> view_;  // of device memory
     HolderNumber maker_ = own_process;
     std::set<HolderNumber> told_;
     bool strangers_ = false;
 };
 
-// As StoreMemory takes it for a buffer of `bytes`: steps of an eighth, so that buffers of nearly
+// The size of the memory for a buffer of `bytes`: in steps of an eighth, so that buffers of nearly
 // one size can have each other's memory.
 [[nodiscard]] std::size_t store_memory_size(std::size_t bytes);
 // Whether other processes can map the device's own memory.

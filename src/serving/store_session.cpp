@@ -22,7 +22,7 @@ constexpr std::size_t most_unused = 32;
 // A list may take so many times as long as one answer.
 constexpr int answers_of_list = 10;
 
-// Shared by a Store and the buffers that it has got. From any thread.
+// A Store and the buffers that it has got share a session. Any thread may call it.
 class StoreSession final : public BufferAccess, public std::enable_shared_from_this<StoreSession> {
    public:
     explicit StoreSession(std::shared_ptr<Link> link)
@@ -35,13 +35,13 @@ class StoreSession final : public BufferAccess, public std::enable_shared_from_t
         return why_host_memory_;
     }
 
-    // In memory of the host's where the GPU's cannot be mapped here.
+    // It makes the buffer in host memory if the GPU's cannot be mapped here.
     [[nodiscard]] std::shared_ptr<BufferHold> create(std::string const& name,
                                                      std::size_t bytes) override {
         Alone const alone(*this);
         Deadline const deadline = link_->due();
         CreateBuffer create{name, bytes, options().host_memory || never_mapped_};
-        if (across_a_bus_) team_->expect(bytes);  // which is awake when there is a buffer
+        if (across_a_bus_) team_->expect(bytes);  // so that it is awake when there is a buffer
         std::string why;
         auto hold = in_either_memory(create.host_memory, why, [&] {
             try {
@@ -67,19 +67,19 @@ class StoreSession final : public BufferAccess, public std::enable_shared_from_t
     [[nodiscard]] std::vector<BufferInfo> list() override;
     [[nodiscard]] std::unique_ptr<ToldSource> sealed_events() override;
     [[nodiscard]] std::unique_ptr<LentSource> sealed_buffers() override;
-    // Of a connection that has nothing else to do: next_lent() finds what is sealed from now on.
+    // This needs a connection for it alone: next_lent() finds what is sealed from now on.
     void watch() {
         Alone const alone(*this);
         OwnerAnswer answer = link_->ask(WatchBuffers{SealedNews::buffers}, link_->due());
         (void)said<BufferDone>(answer);
     }
-    // It finds nothing any more, and what it has not found yet is given back. The store may read
-    // nothing for long: it is told, and takes back what is on its way by then.
+    // next_lent() finds nothing any more, and buffers that it has not found yet are given back. The
+    // store may read nothing for long: it takes back what is on its way when it reads this.
     void unwatch() noexcept {
         link_->drop_news();
         link_->tell(WatchBuffers{SealedNews::none, link_->came_unasked()});
     }
-    // What it lends next, if it comes in time; `missed` becomes larger by what it did not.
+    // The next lent buffer, if it comes in time; `missed` grows by those that were not lent.
     [[nodiscard]] std::optional<std::shared_ptr<BufferHold>> next_lent(Deadline const& deadline,
                                                                        std::uint64_t& missed);
 
@@ -102,13 +102,13 @@ class StoreSession final : public BufferAccess, public std::enable_shared_from_t
     }
 
    private:
-    // What is mapped of the store's, by the number of the memory; last used at the end.
+    // The store's mapped memories, by their numbers; the one used last is at the end.
     struct Mapped {
         std::uint64_t memory;
         std::size_t size;
         std::shared_ptr<BufferView> view;
     };
-    // Has the mutex. Looks afterwards at what was released meanwhile.
+    // Has the mutex. Afterwards it unmaps what was released meanwhile.
     class Alone {
        public:
         explicit Alone(StoreSession& session) : session_(session) { session.mutex_.lock(); }
@@ -124,41 +124,41 @@ class StoreSession final : public BufferAccess, public std::enable_shared_from_t
     };
 
     [[nodiscard]] ConnectOptions const& options() const { return link_->options(); }
-    // The next message that is not Missed, whose counts are added.
+    // The next message that is not MissedBuffers, whose counts are added.
     [[nodiscard]] std::optional<OwnerAnswer> receive_lent(Deadline const& deadline,
                                                           std::uint64_t& missed);
 
-    // All with the mutex held.
+    // All of these need the mutex.
     [[nodiscard]] std::shared_ptr<BufferHold> ask_for(Message const& question,
                                                       Deadline const& deadline) {
         OwnerAnswer answer = link_->ask(question, deadline);
         return hold_of(answer, !std::holds_alternative<CreateBuffer>(question));
     }
     [[nodiscard]] std::shared_ptr<BufferHold> hold_of(OwnerAnswer& answer, bool sealed);
-    // Asks for the descriptor of its memory where that is not mapped here, nor came: the store had
-    // shown it, and had not heard yet that it is not mapped here. It was forgotten while this was
-    // on its way, or came with what was given up.
+    // Asks for the descriptor of its memory if that is not mapped here and did not come: the store
+    // had shown it, and had not heard yet that it is not mapped here. This process forgot it while
+    // the answer was on its way, or it came with an answer that was given up.
     void require_shown(OwnerAnswer& answer);
     [[nodiscard]] std::shared_ptr<BufferView> view_of(OwnerAnswer& answer);
     [[nodiscard]] std::shared_ptr<BufferView> map(LentBuffer const& lent, FileDescriptor fd) const;
     [[nodiscard]] std::list<Mapped>::iterator find(std::uint64_t memory) {
         return std::ranges::find(mapped_, memory, &Mapped::memory);
     }
-    // Of memory that only this client gets; 0: there is none. Nobody else makes a buffer there, so
-    // that create() finds its pages writable: changing that takes longer than asking for the buffer
-    // does.
+    // Makes memory writable that only this client gets; 0: there is none. Nobody else makes a
+    // buffer there, so create() finds its pages writable: changing that takes longer than asking
+    // for the buffer does.
     void make_ready(std::uint64_t spare) {
         auto const mapped = find(spare);
         if (mapped == mapped_.end() || mapped->view.use_count() != 1) return;
         mapped->view->use_for(BufferUse::writing);
     }
-    // What no buffer has, beyond what is kept.
+    // Unmaps memory that no buffer has, beyond what is kept.
     void unmap_unused() noexcept;
-    // The same where a buffer was released and nobody has looked since. Without the mutex.
+    // Unmaps it if a buffer was released and nobody has looked since. Call it without the mutex.
     void unmap_released() noexcept {
         while (released_) {
             std::unique_lock const lock(mutex_, std::try_to_lock);
-            if (!lock) return;  // whoever has it looks once it has it no more
+            if (!lock) return;  // the holder of the mutex looks after it
             if (released_.exchange(false)) unmap_unused();
         }
     }
@@ -176,7 +176,7 @@ class StoreSession final : public BufferAccess, public std::enable_shared_from_t
     std::string why_host_memory_;
 };
 
-// A connection of its own, on which nothing else comes.
+// It has a connection of its own, on which nothing else comes.
 class OthersTold final : public ToldSource {
    public:
     explicit OthersTold(std::shared_ptr<Link> link) : link_(std::move(link)) {
@@ -195,7 +195,7 @@ class OthersTold final : public ToldSource {
     std::shared_ptr<Link> link_;
 };
 
-// A connection of its own, on which buffers come that nobody has asked for.
+// It has a connection of its own, on which buffers come that nobody has asked for.
 class OthersLent final : public LentSource {
    public:
     explicit OthersLent(std::shared_ptr<StoreSession> session) : session_(std::move(session)) {
@@ -234,7 +234,7 @@ std::shared_ptr<BufferHold> StoreSession::hold_of(OwnerAnswer& answer, bool seal
     } catch (std::exception const& error) {
         try {
             link_->tell(UnmappedBuffer{lent.buffer, error.what()});
-        } catch (std::bad_alloc const&) {  // whose words are too long for what memory is left
+        } catch (std::bad_alloc const&) {  // no memory is left for the message
             link_->tell(ReleaseBuffer{lent.buffer});
         }
         throw;
@@ -341,7 +341,7 @@ std::unique_ptr<LentSource> StoreSession::sealed_buffers() {
     return std::make_unique<OthersLent>(make_shared_own<StoreSession>(link_->again()));
 }
 
-// A store that says MissedBuffers again and again keeps nobody for ever.
+// A store that sends MissedBuffers again and again keeps nobody for ever.
 std::optional<OwnerAnswer> StoreSession::receive_lent(Deadline const& deadline,
                                                       std::uint64_t& missed) {
     Deadline const end = deadline + options().timeout;

@@ -14,8 +14,8 @@ struct UserShare {
     std::size_t of_others;  // all of them together
 };
 
-// A quarter is kept, but for what `per_user` allows one user; 0: it says nothing, and `by_default`
-// is what one user may have.
+// A quarter is kept, but for what `per_user` allows one user; 0: it says nothing, and one user may
+// have `by_default`.
 [[nodiscard]] inline UserShare share_of(std::size_t there, std::size_t per_user,
                                         std::size_t by_default) {
     std::size_t const of_user = std::min(per_user != 0 ? per_user : by_default, there);

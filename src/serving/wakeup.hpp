@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the threads that serve sockets wait for beside them.
+// A wakeup for threads that serve sockets and wait for other events, too.
 #pragma once
 
 #include <sys/eventfd.h>
@@ -13,7 +13,7 @@
 
 namespace carillon::detail {
 
-// Wakes a thread that polls fd(). From any thread.
+// Wakes a thread that polls fd(). Any thread may call it.
 class Wakeup {
    public:
     // Throws SystemError.
