@@ -6,13 +6,13 @@
 
 #include "handles.hpp"
 
-// Of the project, as CMake knows it, and of the header.
+// CMake and the header have one version of the project.
 static_assert(CARILLON_VERSION == CARILLON_PROJECT_VERSION);
 
 namespace carillon::c {
 namespace {
 
-// Without memory of its own beyond this: an error may be that there is none.
+// It has no memory beyond this: an error may be that there is none.
 struct LastError {
     std::array<char, 1024> text;
     carillon_error_details details;
@@ -51,9 +51,9 @@ void put(char (&to)[size], std::string_view text) {
 void put(std::uint32_t& to, unsigned number) { to = number; }
 void put(std::int64_t& to, std::int64_t number) { to = number; }
 
-// Of the classes that the error is of, the last one of the table is the most derived one.
+// If an error belongs to several classes, the last one of the table is the most derived one.
 carillon_status keep_from_table(std::string_view call, Error const& given) noexcept {
-    // What has ended the kernel keeps its own name behind the call's.
+    // An error that has ended the kernel keeps its own name behind the call's.
     bool const named = given.call() == call;
     carillon_error_details& details =
         keep(CARILLON_OTHER, call, named ? given.cause() : std::string_view(given.what()));

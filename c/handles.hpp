@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the handles of carillon.h are, and how its calls are made: no exception leaves one.
+// The handles of carillon.h, and the way its calls are made: no exception leaves one.
 #pragma once
 
 #include <fmt/format.h>
@@ -121,7 +121,7 @@ carillon_status guarded(std::string_view call, Body&& body) noexcept {
     return done ? CARILLON_OK : CARILLON_NOT_NOW;
 }
 
-// What a pointer points at. Throws UsageError for none.
+// The object at a pointer. Throws UsageError for a null pointer.
 template <class T>
 [[nodiscard]] T& checked(T* pointer, std::string_view what) {
     if (pointer == nullptr) [[unlikely]]
@@ -136,14 +136,14 @@ template <class T>
     if (size != 0) (void)checked(static_cast<std::byte*>(at), "room for a message");
     return {static_cast<std::byte*>(at), size};
 }
-// Of several. Throws UsageError for more bytes than can be, and for another size of each.
+// The size of `count` messages of `bytes` each. Throws UsageError if it is more than can be.
 [[nodiscard]] std::size_t bytes_of_all(std::size_t bytes, std::size_t count);
 
 // No struct of a newer carillon.h will be so large: a larger `size` is bytes of before.
 constexpr std::size_t largest_struct = 4096;
 
-// A struct of the caller's, who may know fewer members or more: what he does not know is 0. Throws
-// UsageError without a size, UnsupportedError for a member that is set and not known here.
+// A copy of the caller's struct, which may have fewer members or more: members that it lacks are 0.
+// Throws UsageError without a size, UnsupportedError for a member that is set and not known here.
 template <class Struct>
 [[nodiscard]] Struct known(Struct const* given, std::string_view what) {
     Struct all{};
@@ -163,7 +163,7 @@ template <class Struct>
     std::memcpy(&all, given, std::min(given->size, sizeof(all)));
     return all;
 }
-// The other way: as many members as the caller knows.
+// Writes as many members as the caller knows.
 template <class Struct>
 void tell(Struct const& all, Struct* to) {
     std::size_t const size = checked(to, "struct").size;
@@ -171,9 +171,9 @@ void tell(Struct const& all, Struct* to) {
     std::memcpy(to, &all, std::min(size, sizeof(all)));
     to->size = size;
 }
-// The first `room` of `all`, each made by `of`: returns how many there are. The caller's structs,
-// of which the first one's size is set, may be smaller or larger than this library's. Throws
-// UsageError for a size that none can have.
+// Writes the first `room` of `all`, each made by `of`, and returns how many there are. The caller's
+// structs, of which the first one's size is set, may be smaller or larger than this library's.
+// Throws UsageError for a size that none can have.
 template <class All, class Make, class Struct>
 [[nodiscard]] std::size_t tell_all(All const& all, Make&& of, Struct* to, std::size_t room) {
     std::size_t const stride = room == 0 ? 0 : to->size;
@@ -192,12 +192,12 @@ template <class All, class Make, class Struct>
     }
     return count;
 }
-// `given`, or what is meant by 0.
+// `given`, or `otherwise` if that is 0.
 [[nodiscard]] inline std::chrono::nanoseconds time_or(std::int64_t given,
                                                       std::chrono::nanoseconds otherwise) {
     return given == 0 ? otherwise : std::chrono::nanoseconds(given);
 }
-// Whose owner is meant, if that is said.
+// The owner's user; none for a null pointer.
 [[nodiscard]] inline std::optional<std::uint32_t> user_at(std::uint32_t const* user) {
     return user == nullptr ? std::nullopt : std::optional(*user);
 }
@@ -207,7 +207,7 @@ void copy_name(char (&to)[size], std::string_view text) {
     std::fill(std::copy_n(text.data(), length, to), to + size, '\0');
 }
 
-// Of the two structs of a connection what both have.
+// The members that both structs of a connection have.
 template <class Given>
 [[nodiscard]] ConnectOptions connect_options(Given const& given) {
     ConnectOptions connect;
@@ -238,7 +238,7 @@ void require_size(std::size_t bytes, std::size_t wanted);
 }
 [[nodiscard]] carillon_state state_of(KernelState state);
 
-// What closes a handle.
+// Closes a handle.
 template <class Handle>
 void close(Handle** handle) noexcept {
     if (handle == nullptr) return;
@@ -246,7 +246,7 @@ void close(Handle** handle) noexcept {
     *handle = nullptr;
 }
 
-// What opens one: `make` gives it. The room for it holds NULL where that throws.
+// Opens a handle with what `make` returns. It holds NULL if that throws.
 template <class Handle, class Make>
 carillon_status open(std::string_view call, Handle** handle, Make&& make) noexcept {
     return guarded(call, [&] {

@@ -6,14 +6,14 @@
 
 namespace carillon::python {
 
-// Of an object that one thread at a time may use: whether one does.
+// Whether a thread uses an object that is for one thread at a time.
 struct Busy {
     bool busy = false;
 };
 
-// A thread is in a call. Throws UsageError where one is already: waits let other threads run, and
-// handlers of signals, and what two do at the same time would be lost. Made and destroyed with the
-// GIL.
+// A thread is in a call. Throws UsageError if one is already: waits let other threads run, and
+// handlers of signals, and the effects of two at the same time would be lost. It is made and
+// destroyed with the GIL.
 class InCall {
    public:
     explicit InCall(Busy& busy) : busy_(busy) {

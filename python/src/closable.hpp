@@ -12,7 +12,7 @@
 
 namespace carillon::python {
 
-// What Python may close while a thread is in one of its calls: it goes when that returns.
+// An object that Python may close while a thread is in one of its calls: it goes when that returns.
 template <class T>
 class Closable {
    public:

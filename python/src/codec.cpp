@@ -34,7 +34,7 @@ T get(std::byte const* at) {
 }
 
 // Whether float() makes a number of `value` as it is: NumPy makes one of a text and of a time, too.
-// What it has in an array of no dimensions is Python's to say.
+// Python's part decides about an array of no dimensions.
 bool is_real(PyObject* value) {
     if (PyFloat_CheckExact(value) || PyLong_CheckExact(value)) return true;
     if (PyArray_IsScalar(value, Floating) || PyArray_IsScalar(value, Bool)) return true;
@@ -52,7 +52,7 @@ bool put_float(PyObject* value, std::byte* at) {
     return put(as_it_is, at);
 }
 
-// What a mask hides is no value: Python's part looks for one.
+// A masked value is no value: Python's part looks for one.
 bool may_be_masked(PyObject* value) { return PyArray_Check(value) && !PyArray_CheckExact(value); }
 
 template <class Integer>
@@ -108,7 +108,7 @@ bool put_member(Member const& member, PyObject* value, std::byte* message) {
     }
 }
 
-// A new reference.
+// Returns a new reference.
 PyObject* number_at(Member const& member, std::byte const* message) {
     std::byte const* const at = message + member.offset;
     switch (member.code) {
@@ -149,7 +149,7 @@ bool put_members(std::vector<Member> const& members, std::byte* message, std::si
     return true;
 }
 
-// Their codes are those that put_member() knows.
+// put_member() knows their codes.
 std::vector<Member> members_of(ListedMembers const& listed) {
     if (PyArray_ImportNumPyAPI() < 0) throw nb::python_error();  // which put_truth() asks
     std::vector<Member> members;
@@ -157,7 +157,7 @@ std::vector<Member> members_of(ListedMembers const& listed) {
     return members;
 }
 
-// A new reference: what attributes are found by fastest.
+// A new reference to the text by which attributes are found fastest.
 PyObject* interned(nb::str const& name) {
     PyObject* text = nb::borrow(name).release().ptr();
     PyUnicode_InternInPlace(&text);
@@ -319,7 +319,7 @@ DataclassMessages::DataclassMessages(std::size_t size, nb::type_object owner,
 }
 
 void DataclassMessages::encode(nb::handle value, Message& into) const {
-    // One of a subclass may have further members.
+    // A value of a subclass may have further members.
     bool const is_one = reinterpret_cast<PyObject*>(Py_TYPE(value.ptr())) == owner_.ptr();
     auto const member = [&](std::size_t i) -> nb::object { return nb::getattr(value, names_[i]); };
     if (is_one && put_members(members_, into.room(size()), size(), member)) return;

@@ -24,9 +24,9 @@ class Message {
     static constexpr std::size_t most = 4096;
 
     [[nodiscard]] std::span<std::byte const> bytes() const { return bytes_; }
-    // Room for so many, which are the message then. Throws UsageError: no message has so many.
+    // Makes room for so many bytes: the message. Throws UsageError if no message has so many.
     [[nodiscard]] std::byte* room(std::size_t size);
-    // Those of `object` itself, as HeldBytes says.
+    // Takes the bytes of `object` itself, see HeldBytes.
     void hold(nb::handle object) {
         held_.emplace(object, HeldBytes::Use::read);
         bytes_ = held_->bytes();
@@ -43,7 +43,7 @@ struct Member {
     std::size_t offset;
     char code;
 };
-// As Python lists them.
+// Members, as Python lists them.
 using ListedMembers = std::vector<std::pair<std::size_t, std::string>>;
 // Where bytes of a message begin that no member has, and how many they are.
 using Gaps = std::vector<std::pair<std::size_t, std::size_t>>;
@@ -58,11 +58,11 @@ class Codec {
     virtual ~Codec() = default;
 
     [[nodiscard]] std::size_t size() const { return size_; }
-    // What `value` raises, or Python's part of the codec.
+    // Raises what `value` raises, or Python's part of the codec.
     virtual void encode(nb::handle value, Message& into) const = 0;
     // Throws UsageError for bytes of another size.
     [[nodiscard]] nb::object decode(std::span<std::byte const> data) const;
-    // For the garbage collector.
+    // The garbage collector calls it.
     virtual int traverse(visitproc visit, void* arg) const = 0;
 
    protected:
@@ -89,7 +89,7 @@ class BytesMessages final : public Codec {
 // Scalars of a NumPy dtype, or tuples of its members.
 class RecordMessages final : public Codec {
    public:
-    // `members`: where all of it is one number, or numbers side by side; else none.
+    // `members`: set if all of it is one number, or numbers side by side; otherwise empty.
     RecordMessages(nb::object dtype, ListedMembers const& members, Gaps gaps);
     void encode(nb::handle value, Message& into) const override;
     int traverse(visitproc visit, void* arg) const override;
@@ -97,7 +97,7 @@ class RecordMessages final : public Codec {
    private:
     [[nodiscard]] nb::object value_of(std::span<std::byte const> data) const override;
 
-    // Of the records to come: whoever keeps one keeps so many.
+    // The records to come share so many bytes: a program that keeps one keeps them all.
     static constexpr std::size_t rows_bytes = 4096;
     void make_rows() const;
 

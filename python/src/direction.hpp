@@ -9,7 +9,7 @@
 
 namespace carillon::python {
 
-// As Python names it. Throws UsageError.
+// The direction that Python names. Throws UsageError.
 [[nodiscard]] inline Direction direction_of(std::string const& name) {
     if (name == "to_device") return Direction::to_device;
     if (name == "to_host") return Direction::to_host;

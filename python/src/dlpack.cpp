@@ -38,7 +38,7 @@ struct Elements {
 // CPU's unless somebody asks.
 constexpr Place cuda_host{3, 0};  // kDLCUDAHost
 
-// How a device is opened by its number: who has opened it as "current" has named none.
+// The selector of a device by its number: a device that was opened as "current" has none in it.
 std::string numbered(DeviceInfo const& info) {
     if (info.selector.starts_with("cuda:")) return info.selector;
     for (DeviceInfo const& each : Device::list()) {
@@ -94,7 +94,7 @@ nb::object capsule(SharedMemory const& memory, Elements const& elements,
         .attr("__dlpack__")(nb::arg("max_version") = max_version, nb::arg("copy") = copy);
 }
 
-// `code` and `bits` as DLPack has them of the elements' type.
+// `code` and `bits`: the elements' type in DLPack's terms.
 nb::object elements_capsule(SharedMemory const& memory, std::size_t offset,
                             std::vector<std::size_t> shape, unsigned code, unsigned bits,
                             nb::object const& max_version, nb::object const& dl_device,

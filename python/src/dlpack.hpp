@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// DLPack: arrays over a device's memory, without a copy. What is made keeps the memory.
+// DLPack: arrays over a device's memory, without a copy. Each array keeps the memory.
 #pragma once
 
 #include "bindings.hpp"

@@ -8,7 +8,7 @@
 
 namespace carillon::python {
 
-// What helper and thread share.
+// The helper and its thread share this.
 struct Helper::Work {
     std::mutex mutex;
     std::condition_variable changed;
@@ -30,8 +30,8 @@ struct Helper::Work {
 
 namespace {
 
-// Those that have nothing to do. Never deleted: their threads are there until the process ends. A
-// child that was forked has none of them.
+// The helpers that have nothing to do. They are never deleted: their threads are there until the
+// process ends. A forked child has none of them.
 template <class Work>
 struct Idle {
     std::vector<std::shared_ptr<Work>> all;

@@ -19,18 +19,18 @@ namespace carillon::python {
 // Whether this thread is the one that Python's handlers of signals run in.
 [[nodiscard]] bool signals_come_here();
 
-// A thread that does one job after the other, without Python. It is kept for the next call, but for
-// one whose job nobody waits for any more: that one goes when it has done it. With the GIL.
+// A thread that does one job after the other, without Python. It is kept for the next call; only a
+// thread whose job nobody waits for any more goes when it has done it. It needs the GIL.
 class Helper {
    public:
-    // One that has nothing to do. Throws std::system_error where there is no thread to be had.
+    // The helper has nothing to do. Throws std::system_error if there is no thread.
     Helper();
     Helper(Helper const&) = delete;
     Helper& operator=(Helper const&) = delete;
     ~Helper();
 
     void start(std::function<void()> job);
-    // What was started is done.
+    // The job is done.
     void done() { busy_ = false; }
 
    private:
@@ -40,7 +40,7 @@ class Helper {
     bool busy_ = false;
 };
 
-// What a job has to say, to who may not listen any more.
+// The result of a job, for a caller that may not listen any more.
 template <class Result>
 struct Said {
     using Value = std::conditional_t<std::is_void_v<Result>, bool, Result>;
@@ -69,9 +69,9 @@ struct Said {
     }
 };
 
-// What `ask` returns, which has all that it uses by value, and runs in another thread where signals
-// come to this one. Throws what it throws, and what a signal's handler in Python raises: then `ask`
-// goes on, and what it makes is dropped.
+// Returns what `ask` returns, which has all that it uses by value, and runs in another thread if
+// signals come to this one. Throws what it throws, and what a signal's handler in Python raises:
+// then `ask` goes on, and its result is dropped.
 template <class Ask>
 auto unless_interrupted(Ask ask) -> std::invoke_result_t<Ask&> {
     using Result = std::invoke_result_t<Ask&>;
@@ -92,7 +92,7 @@ auto unless_interrupted(Ask ask) -> std::invoke_result_t<Ask&> {
         } catch (...) {
             said->error = std::current_exception();
         }
-        asks->reset();  // what it has is let go before anybody goes on
+        asks->reset();  // frees what it has before anybody goes on
         said->tell();
     });
     try {

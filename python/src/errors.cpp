@@ -41,13 +41,13 @@ RefusalReason default_of() {
     return RefusalReason::other;
 }
 
-// What the stub (python/stub.pat) calls a class of Python's that has the same name.
+// The stub's name (python/stub.pat) for a class of Python's that has the same name.
 std::string signature(char const* name, PyObject* base) {
     std::string const base_name = nb::cast<std::string>(nb::handle(base).attr("__name__"));
     return std::string("class ") + name + "(" + base_name + ", _Python" + name + ")";
 }
 
-// A new reference. `base` is nullptr for the first class.
+// Returns a new reference. `base` is nullptr for the first class.
 PyObject* made_class(nb::module_& module, char const* name, PyObject* base, PyObject* python_base,
                      std::string const& text, nb::dict const& members) {
     std::string const full = nb::cast<std::string>(module.attr("__name__")) + "." + name;
@@ -84,7 +84,7 @@ void make_classes(nb::module_& module) {
 #undef CARILLON_MEMBER
 }
 
-// Of the classes that an error is of, the last one of the table is the most derived one.
+// If an error belongs to several classes, the last one of the table is the most derived one.
 nb::handle class_for(Error const& error) {
     PyObject* found = class_of<Error>;
 #define CARILLON_ERROR(name, base, status, python_base, text)                 \
@@ -144,7 +144,7 @@ std::exception_ptr sample(Of const&... of) {
     return std::make_exception_ptr(error);
 }
 
-// One of each, for the tests: some come of a GPU alone, or of another machine.
+// One error of each class, for the tests: some come of a GPU alone, or of another machine.
 std::map<std::string, std::exception_ptr> samples() {
     constexpr char const* cause = "the cause";
     return {

@@ -12,8 +12,8 @@
 
 namespace carillon::python {
 
-// The call of an error that is raised where a message is encoded, until the call that was to send
-// it names it.
+// The call's name in an error that is raised while a message is encoded, until the call that was to
+// send it names it.
 inline constexpr char const* message_call = "message";
 
 // An argument has a type that the call does not take. Python's TypeError, too.
@@ -21,7 +21,7 @@ class ArgumentTypeError : public UsageError {
     using UsageError::UsageError;
 };
 
-// An exception of Python's, kept where there is no GIL. It goes with the GIL, or stays where Python
+// An exception of Python's, kept while there is no GIL. It goes with the GIL, or stays if Python
 // ends first.
 class KeptException {
    public:
@@ -47,14 +47,14 @@ class WithCause {
     std::shared_ptr<KeptException const> raised_;
 };
 
-// A handler in Python has raised an exception. `Kind`: UsageError where that is one, else Error.
+// A handler in Python has raised an exception. `Kind`: UsageError if that is one, otherwise Error.
 template <class Kind>
 class HandlerRaised : public Kind, public WithCause {
    public:
     HandlerRaised(std::string_view cause, std::shared_ptr<KeptException const> raised)
         : Kind("PersistentKernel", cause), WithCause(std::move(raised)) {}
 };
-// With the GIL. `text`: as the last line of a traceback.
+// Call it with the GIL. `text`: the last line of a traceback.
 [[nodiscard]] std::exception_ptr handler_raised(std::string const& text,
                                                 std::shared_ptr<KeptException const> const& raised);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The GIL, as threads let go of it and come for it. Python that ends does not let any other thread
-// have it again: up to 3.13 it ends such a thread as pthread_exit() does, by unwinding its stack,
-// which no destructor lets through. It stays where it is instead, as from 3.14 on.
+// The GIL, as threads release and acquire it. Python that ends does not let any other thread have
+// it again: up to 3.13 it ends such a thread as pthread_exit() does, by unwinding its stack, which
+// no destructor lets through. It stays where it is instead, as from 3.14 on.
 #pragma once
 
 #include <cxxabi.h>
@@ -15,7 +15,7 @@
 
 namespace carillon::python {
 
-// What `call` returns, which comes for the GIL: unless Python ends. Between the two there is
+// Returns what `call` returns, which acquires the GIL, unless Python ends. Between the two there is
 // nothing whose destructor needs Python.
 template <class Call>
 auto or_stay(Call const& call) {
@@ -40,7 +40,7 @@ class OthersRun {
     PyThreadState* state_;
 };
 
-// Calls that Ctrl-C has ended for whoever waited for them, and that go on (elsewhere.hpp).
+// Calls that Ctrl-C has ended for their callers, and that go on (elsewhere.hpp).
 inline std::atomic<unsigned> calls_given_up = 0;
 
 // An object that goes without the GIL: on its way it may wait for another process, or a lock that a

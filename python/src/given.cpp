@@ -4,7 +4,7 @@
 namespace carillon::python {
 namespace {
 
-// As Python shows it; shortened where that is long.
+// The text that Python shows of it, shortened if it is long.
 std::string shown(nb::handle given) {
     constexpr std::size_t most = 80;
     std::string text = nb::repr(given).c_str();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a caller in Python gives for an argument. nanobind would refuse it with the signature of a
-// function of the extension; here the error names the call, the argument and what it may be.
+// An argument of a call from Python. nanobind would refuse it with the signature of a function of
+// the extension; here the error names the call, the argument and what it may be.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -24,23 +24,23 @@
 
 namespace carillon::python {
 
-// One of a call's arguments.
+// An argument of a call.
 struct Argument {
     char const* name;
 
-    // "timeout is None: seconds from 0 on, or math.inf".
+    // It says "timeout is None: seconds from 0 on, or math.inf".
     [[noreturn]] void refuse_type(nb::handle given, std::string const& wanted) const;
     [[noreturn]] void refuse_value(nb::handle given, std::string const& wanted) const;
-    // In UTF-8.
+    // Returns UTF-8.
     [[nodiscard]] std::string text(nb::handle given) const;
     // Text, bytes or a path of Python's, in the bytes that the system has.
     [[nodiscard]] std::filesystem::path path(nb::handle given) const;
-    // What goes through its elements: of a text, which has elements too, nothing does.
+    // Iterates over its elements; refuses a text, though that has elements, too.
     [[nodiscard]] nb::iterator elements(nb::handle given) const;
 };
 
-// Python has said no to a value, as a number of another kind or size is said no to: what it raised
-// is cleared, and this is false. Raises anything else, as what Ctrl-C raises in code of the user's.
+// Python has refused a value, like a number of another kind or size: this clears what it raised,
+// and returns false. Raises anything else, such as what Ctrl-C raises in code of the user's.
 bool cleared_refusal();
 
 // Those below throw ArgumentTypeError and UsageError for `at()`, an Argument.
@@ -77,7 +77,7 @@ template <class At>
     return given.ptr() == Py_True;
 }
 
-// Of a class that is bound.
+// The value is of a class that is bound.
 template <class T, class At>
 [[nodiscard]] T& object_of(nb::handle given, At const& at) {
     T* object = nullptr;
@@ -96,7 +96,7 @@ inline constexpr bool is_given = std::is_same_v<Value, double> || std::integral<
                                  std::is_same_v<Value, std::string> ||
                                  std::is_same_v<Value, std::filesystem::path> ||
                                  (std::is_reference_v<T> && is_bound<Value>);
-// None, or one of these.
+// The value is None, or one of these.
 template <class T, class Value>
 inline constexpr bool is_given<T, std::optional<Value>> = is_given<Value>;
 template <class T, class Value>
@@ -156,7 +156,7 @@ T&& converted(T&& other, At const& /*at*/) {
     return std::forward<T>(other);
 }
 
-// What the stub says of it. nanobind's os.PathLike has no type of its own in it.
+// The type that the stub shows. nanobind's os.PathLike has no type of its own in it.
 template <class Value>
 constexpr auto name_of_given() {
     using nanobind::detail::const_name;

@@ -16,13 +16,13 @@ namespace carillon::python {
 // comes before it then, and what tells the two apart would cost more than the fence.
 inline constexpr OutOfLine sent = OutOfLine::written;
 
-// They stay where they are while this lives. Made and destroyed with the GIL.
+// The bytes stay where they are while this lives. It is made and destroyed with the GIL.
 class HeldBytes {
    public:
     enum class Use : bool { read, write };
 
-    // C-contiguous ones. Raises what the object does: BufferError, TypeError; and UsageError for
-    // objects of Python's, whose bytes are addresses.
+    // Takes C-contiguous bytes. Raises what the object does: BufferError, TypeError; and UsageError
+    // for objects of Python's, whose bytes are addresses.
     HeldBytes(nanobind::handle object, Use use) {
         int const flags = PyBUF_C_CONTIGUOUS | (use == Use::write ? PyBUF_WRITABLE : 0);
         bool const is_described =
@@ -42,11 +42,11 @@ class HeldBytes {
     }
 
    private:
-    // Of elements that no format describes, as NumPy's times.
+    // Gets elements that no format describes, such as NumPy's times.
     void get_undescribed(nanobind::handle object, int flags);
-    // What `struct` calls them, with a member's name between colons.
+    // `format`: the name that `struct` has for the elements, with a member's name between colons.
     [[nodiscard]] static bool has_objects(char const* format);
-    // By its dtype.
+    // Asks the dtype.
     [[nodiscard]] static bool has_objects(nanobind::handle object);
 
     Py_buffer view_{};

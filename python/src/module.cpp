@@ -8,7 +8,7 @@
 
 namespace {
 
-// What the classes of the library's errors are, and the threads that call handlers, are of one
+// The classes of the library's errors, and the threads that call handlers, belong to one
 // interpreter. Throws what Python makes an ImportError of.
 void require_first_load() {
     if (PyInterpreterState_GetID(PyInterpreterState_Get()) != 0) {

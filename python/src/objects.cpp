@@ -34,7 +34,7 @@ struct MailboxEnd {
     std::shared_ptr<AnyMailbox> mailbox;
 };
 struct MailboxDeviceEnd {
-    std::shared_ptr<AnyMailbox> mailbox;  // whose memory it keeps
+    std::shared_ptr<AnyMailbox> mailbox;  // keeps the memory
     detail::EndOfBytes<Mailbox> end;
 };
 
@@ -57,7 +57,7 @@ MailboxEnd* lent_mailbox(ConnectionEnd const& connection, std::string const& obj
         });
     })};
 }
-// None of them waits, so they are made with the GIL: one thread at a time.
+// None of these waits, so they are made with the GIL: one thread at a time.
 void set(MailboxEnd& self, nb::handle value) {
     auto& mailbox = self.mailbox->to_device("reads");
     mailbox.set(HeldBytes(value, HeldBytes::Use::read).bytes(), sent);
@@ -81,7 +81,7 @@ struct ChunkRingEnd {
     Busy busy;
 };
 struct ChunkRingDeviceEnd {
-    Chunks ring;  // whose memory it keeps
+    Chunks ring;  // keeps the memory
     Chunks::DeviceEnd end;
 };
 
@@ -149,7 +149,7 @@ void fill(RawChunk& self, nb::handle data, std::size_t offset) {
     HeldBytes const from(data, HeldBytes::Use::read);
     self.get().fill(offset, from.bytes());
 }
-// `used`: none for all of it.
+// `used`: none means all of it.
 void commit(RawChunk& self, std::optional<std::size_t> used, nb::handle meta) {
     HeldBytes const beside(meta, HeldBytes::Use::read);
     Chunk<Bytes>& chunk = self.without_views();
@@ -161,7 +161,7 @@ void drop(RawChunk& self) {
     self.chunk.reset();
 }
 
-// The bytes of the next chunk, what goes beside it and its number.
+// The bytes of the next chunk, its meta and its number.
 std::optional<std::tuple<nb::bytes, nb::bytes, detail::Sequence>> try_take(
     ChunkRingDeviceEnd& self) {
     auto const chunk = self.end.try_take();

@@ -28,7 +28,7 @@ std::span<std::byte> bytes_of(nb::bytes const& bytes) {
     return {reinterpret_cast<std::byte*>(PyBytes_AsString(bytes.ptr())), bytes.size()};
 }
 
-// From the end on where it is below 0, as Python's sequences have it.
+// A negative index counts from the end, like that of Python's sequences.
 std::shared_ptr<OneTicket> ticket_at(TicketRow& row, nb::handle given) {
     if (PyIndex_Check(given.ptr()) == 0) {
         Argument{"index"}.refuse_type(given, "a whole number");
@@ -41,7 +41,7 @@ std::shared_ptr<OneTicket> ticket_at(TicketRow& row, nb::handle given) {
     return row.at(static_cast<std::size_t>(index));
 }
 
-// Both are whole messages, and as many. Throws UsageError.
+// Checks that both are whole messages, and as many. Throws UsageError.
 void check_many(BytesClient const& client, std::size_t requests, std::size_t replies) {
     std::size_t const count = requests / client.request_bytes();
     if (count * client.request_bytes() != requests || count * client.reply_bytes() != replies) {
@@ -59,7 +59,8 @@ class Row {
         Tickets& outstanding)
         : client_(client), requests_(requests), replies_(replies), outstanding_(outstanding) {}
 
-    // Sends what there is room for, and takes what has come. True when all has been taken.
+    // Sends requests while there is room, and takes replies that have come. True when all has been
+    // taken.
     bool advance() {
         add(client_.try_submit_n(requests_, sent));
         if (!outstanding_.empty()) {
@@ -68,7 +69,7 @@ class Row {
         }
         return replies_.empty();
     }
-    // Throws TimeoutError where no request has gone: it says what has the room.
+    // Throws TimeoutError if no request has gone: it says what has the room.
     void require_begun() {
         if (is_begun_) return;
         Tickets now;
@@ -137,7 +138,7 @@ OneTicket::~OneTicket() {
     if (auto const client = client_.lock()) client->give_up(ticket_);
 }
 
-// What `use` makes of the client, while no other thread is in a call of it.
+// Returns the result of `use` for the client, while no other thread is in a call of it.
 template <class Use>
 auto ClientEnd::within(Use const& use) {
     InCall const in(state_->busy());
@@ -175,7 +176,8 @@ nb::object ClientEnd::call_as(Codec const& asks, Codec const& answers, nb::handl
     return answers.decode(reply);
 }
 
-// The request goes at once where there is room: what waiting takes is done while it is served.
+// The request goes at once if there is room: the preparations of the wait happen while it is
+// served.
 void ClientEnd::ask(BytesClient& client, std::span<std::byte const> request,
                     std::span<std::byte> reply, std::chrono::nanoseconds timeout) {
     std::optional<Ticket> ticket = client.try_submit(request, sent);

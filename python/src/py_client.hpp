@@ -22,7 +22,7 @@ namespace carillon::python {
 
 using BytesClient = Channel<Bytes, Bytes>;
 
-// A client, and which requests nobody waits for any more that it was not told of yet.
+// A client, and the requests for which nobody waits any more and of which it was not told yet.
 class ClientState {
    public:
     explicit ClientState(std::unique_ptr<BytesClient> client)
@@ -36,10 +36,11 @@ class ClientState {
     }
     void close() { client_ = nullptr; }
     [[nodiscard]] Busy& busy() { return busy_; }
-    // Within a call: nobody waits for this reply, if one is outstanding; nor for those of before.
+    // Call it within a call: nobody waits for this reply, if one is outstanding; nor for earlier
+    // ones.
     void drop(Ticket const& ticket) noexcept;
     void drop_given_up() noexcept;
-    // The same of any thread: where another one is in a call, with the next call.
+    // Any thread may give a ticket up: if another one is in a call, the next call does it.
     void give_up(Ticket const& ticket);
 
    private:
@@ -49,8 +50,8 @@ class ClientState {
     Busy busy_;
 };
 
-// A ticket, as Python has it. The reply that nobody has taken when it goes is given up: its slot is
-// free again.
+// A ticket, as Python has it. If nobody has taken the reply when the ticket goes, the reply is
+// given up: its slot is free again.
 class OneTicket {
    public:
     OneTicket(Ticket const& ticket, std::weak_ptr<ClientState> client)
@@ -70,8 +71,8 @@ class OneTicket {
     std::weak_ptr<ClientState> client_;
 };
 
-// Tickets of one row, as Python has them. The replies that nobody has taken when they go are given
-// up, but for those whose ticket somebody has by itself.
+// Tickets of one row, as Python has them. When they go, replies that nobody has taken are given up,
+// unless somebody has their ticket by itself.
 class TicketRow {
    public:
     TicketRow(Tickets const& tickets, std::weak_ptr<ClientState> client)
@@ -81,9 +82,9 @@ class TicketRow {
     ~TicketRow();
 
     [[nodiscard]] Tickets const& left() const { return left_; }
-    // One of those that are left. Throws UsageError for one that is not.
+    // A ticket of those that are left. Throws UsageError if it does not exist.
     [[nodiscard]] std::shared_ptr<OneTicket> at(std::size_t index);
-    // `take` takes replies, and their tickets out of those that are left. Returns what it returns.
+    // `take` takes replies, and removes their tickets. Returns what it returns.
     template <class Take>
     std::size_t take(Take const& take) {
         std::size_t const had = left_.size();
@@ -110,7 +111,7 @@ class ClientEnd {
     explicit ClientEnd(std::shared_ptr<ClientState> state) : state_(std::move(state)) {}
 
     [[nodiscard]] nb::bytes call(nb::handle request, double timeout);
-    // The same of values of the two message types.
+    // Calls with values of the two message types.
     [[nodiscard]] nb::object call_as(Codec const& asks, Codec const& answers, nb::handle request,
                                      double timeout);
     // Sends all `requests` and takes their replies, in their order, as room and replies come.
@@ -122,12 +123,12 @@ class ClientEnd {
     [[nodiscard]] nb::object try_take(OneTicket& ticket);  // None while it has not come
     [[nodiscard]] std::size_t try_take_n(TicketRow& tickets, nb::handle replies);
     void abandon(OneTicket& ticket);
-    // The same of a ticket that may be good for nothing, and while another thread is in a call.
+    // Gives up a ticket that may be good for nothing, even while another thread is in a call.
     void give_up(OneTicket& ticket);
     void warm();
     // How long each of `count` calls takes in C++, in ns: for python/bench/measure.py.
     [[nodiscard]] std::vector<std::int64_t> time_calls(nb::handle request, std::size_t count);
-    // The same for all of `requests`, sent in rows as call_many() does, `count` times.
+    // How long each of `count` rows takes: all `requests`, sent in rows as call_many() does.
     [[nodiscard]] std::vector<std::int64_t> time_rows(nb::handle requests, nb::handle replies,
                                                       std::size_t count);
     [[nodiscard]] BytesClient const& client() const { return state_->client(); }
@@ -135,7 +136,7 @@ class ClientEnd {
    private:
     template <class Use>
     auto within(Use const& use);
-    // As wait_in_parts(): what other threads give up meanwhile has its slot free again.
+    // See wait_in_parts(): it also frees the slots of what other threads give up meanwhile.
     template <class Wait>
     void wait_for(std::chrono::nanoseconds timeout, std::chrono::nanoseconds given,
                   Wait const& wait);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The door of every call of the extension: what goes wrong behind it names the call as its caller
-// in Python writes it.
+// The door of every call of the extension: an error behind it names the call as its caller in
+// Python writes it.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -32,7 +32,7 @@ struct CallNames {
     [[nodiscard]] auto at(std::size_t index) const {
         return [this, index] { return Argument{argument[index]}; };
     }
-    // Of what is no call of it at all.
+    // Refuses arguments that are for no such call.
     [[noreturn]] void refuse(nb::kwargs const& named) const {
         for (auto const& [name, value] : named) {
             std::string const given = nb::str(name).c_str();
@@ -70,7 +70,7 @@ auto signature_of(Lambda const&) -> decltype(signature_of_lambda(&Lambda::operat
 template <class T>
 using Passed = std::conditional_t<is_given<T>, Given<T>, T>;
 
-// What `body` returns. An error of this library becomes Python's, in the name of the call.
+// Returns what `body` returns. An error of this library becomes Python's, in the name of the call.
 template <class Names, class Body>
 decltype(auto) behind_door(Names const& names, Body const& body) {
     try {
@@ -109,7 +109,7 @@ template <class Extra>
     return extra;
 }
 
-// The names of the arguments among what nanobind is told of a function.
+// The names of the arguments among the extras that nanobind gets for a function.
 template <class... Extra>
 [[nodiscard]] auto names_of(char const* owner, char const* method, Extra const&... extra) {
     constexpr std::size_t count = (std::is_base_of_v<nb::arg, Extra> + ... + 0);
@@ -135,7 +135,7 @@ class Doors {
     Doors& def(char const* method, F function, Extra const&... extra) {
         return def_as(method, method, function, extra...);
     }
-    // Where the caller calls a method of another name.
+    // Binds a function whose caller calls a method of another name.
     template <class F, class... Extra>
     Doors& def_as(char const* shown, char const* method, F function, Extra const&... extra) {
         auto const names = names_of(name_, shown, extra...);
@@ -143,7 +143,7 @@ class Doors {
                    let_none_in(extra)...);
         return *this;
     }
-    // Of several that the types of their arguments tell apart.
+    // Binds one of several functions that the types of their arguments tell apart.
     template <class F, class... Extra>
     Doors& def_overload(char const* method, F function, Extra const&... extra) {
         auto const names = names_of(name_, method, extra...);
@@ -151,12 +151,12 @@ class Doors {
                    let_none_in(extra)...);
         return *this;
     }
-    // The last of them, which says what is wrong with arguments that the others do not take.
+    // Binds the last of them, which says what is wrong with arguments that the others do not take.
     template <class F, class... Extra>
     Doors& def_last_overload(char const* method, F function, Extra const&... extra) {
         return none_comes_in ? def_overload(method, function, extra...) : *this;
     }
-    // The constructor, which makes the object where its first argument points.
+    // Binds the constructor, which makes the object where its first argument points.
     template <class F, class... Extra>
     Doors& def_init(char const* call, F function, Extra const&... extra) {
         auto const names = names_of(nullptr, call, extra...);
@@ -170,7 +170,7 @@ class Doors {
         }
         return *this;
     }
-    // The constructor, which returns the object.
+    // Binds the constructor, which returns the object.
     template <class F, class... Extra>
     Doors& def_new(char const* call, F function, Extra const&... extra) {
         auto const names = names_of(nullptr, call, extra...);
@@ -178,7 +178,7 @@ class Doors {
                    let_none_in(extra)...);
         return *this;
     }
-    // `call`: of another class, which has this one's object made.
+    // `call`: a call of another class that makes this one's object.
     template <class F, class... Extra>
     Doors& def_static(char const* call, char const* method, F function, Extra const&... extra) {
         auto const names = names_of(nullptr, call, extra...);
@@ -205,7 +205,7 @@ class Doors {
     char const* name_;
 };
 
-// Where the caller calls `shown`.
+// Binds a function that the caller calls as `shown`.
 template <class F, class... Extra>
 void def_function_as(nb::module_& module, char const* shown, char const* name, F function,
                      Extra const&... extra) {

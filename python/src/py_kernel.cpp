@@ -21,8 +21,8 @@
 namespace carillon::python {
 namespace {
 
-// Whether Python still calls handlers: not once it ends. It closes with the GIL, when no thread is
-// on its way to that.
+// Whether Python still calls handlers: not once it ends. The gate closes with the GIL, when no
+// thread is on its way to that.
 struct Gate {
     std::atomic<bool> closed = false;
     std::atomic<unsigned> coming = 0;
@@ -30,7 +30,7 @@ struct Gate {
 };
 Gate gate;
 
-// In UTF-8, or empty: what Python has for that raises something itself. Clears that.
+// Returns UTF-8, or nothing if Python raises an error for that, which it clears.
 std::string text_of(PyObject* object) {
     std::string text;
     PyObject* const shown = object == nullptr ? nullptr : PyObject_Str(object);
@@ -44,7 +44,7 @@ std::string text_of(PyObject* object) {
     return text;
 }
 
-// What Python has raised, with its traceback. Python has no error then. A new reference.
+// Takes what Python has raised, with its traceback. Python has no error then. A new reference.
 PyObject* raised() {
 #if PY_VERSION_HEX >= 0x030c0000
     return PyErr_GetRaisedException();
@@ -70,7 +70,7 @@ std::string described(PyObject* error) {
     return text;
 }
 
-// The error for what Python has raised, whose __cause__ that is.
+// Makes an error of what Python has raised, which is its __cause__.
 std::exception_ptr handler_raised(Handler& handler) {
     auto const kept = std::make_shared<KeptException const>(raised());
     if (!handler.raised) handler.raised = kept;
@@ -91,7 +91,7 @@ std::exception_ptr copy_reply(PyObject* said, Handler const& handler, void* repl
                                 " bytes; a reply has " + std::to_string(handler.reply_bytes)));
 }
 
-// With the GIL. Returns what went wrong; Python has no error then.
+// Call it with the GIL. Returns what went wrong; Python has no error then.
 std::exception_ptr answer(Handler& handler, void const* request, void* reply) {
     PyObject* const asked = PyBytes_FromStringAndSize(
         static_cast<char const*>(request), static_cast<Py_ssize_t>(handler.request_bytes));
@@ -136,14 +136,15 @@ std::exception_ptr answer_with_gil(Handler& handler, void const* request, void* 
     return failure;
 }
 
-// In a block's thread. What Python raises ends the kernel, as what a handler in C++ throws does.
+// A block's thread calls it. If Python raises something, the kernel ends, as it does when a handler
+// in C++ throws.
 void serve_by(void* user, void const* request, void* reply) {
     auto& handler = *static_cast<Handler*>(user);
     auto const failure = or_stay([&] { return answer_with_gil(handler, request, reply); });
     if (failure) std::rethrow_exception(failure);
 }
 
-// Python ends: handlers are called no more, but those that are under way.
+// Python ends: no handler is called any more, but those that run go on.
 void close_gate() {
     gate.closed = true;
     detail::Deadline const deadline(std::chrono::seconds(1));
@@ -151,7 +152,7 @@ void close_gate() {
     while (gate.coming != 0 && !deadline.passed()) {
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
-    if (gate.inside != 0) nb::set_leak_warnings(false);  // what they have stays
+    if (gate.inside != 0) nb::set_leak_warnings(false);  // what those handlers have stays
 }
 
 KernelEnd* made_kernel(Device const& device, nb::object handler, std::uint32_t request_bytes,
@@ -188,8 +189,8 @@ int clear(PyObject* self) noexcept {
     if (nb::inst_ready(self)) nb::inst_ptr<KernelEnd>(self)->close();
     return 0;
 }
-// Before the collector clears anything of what goes: until the kernel has ended, a block may call
-// the handler, whose parts have to be there.
+// This comes before the collector clears any part: until the kernel has ended, a block may call the
+// handler, whose parts have to be there.
 void finalize(PyObject* self) noexcept {
     PyObject* type = nullptr;
     PyObject* error = nullptr;
@@ -303,7 +304,7 @@ void KernelEnd::close() {
     for (auto const& each : clients_) {
         if (each) each->close();
     }
-    // One that did not return when Python began to end will not later.
+    // A handler that did not return when Python began to end will not return later.
     if (kernel_ && handler_ && handler_->inside != 0 && gate.closed) {
         (void)new BytesKernel(std::move(*kernel_));
     }

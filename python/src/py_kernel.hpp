@@ -38,9 +38,9 @@ class KernelEnd {
 
     [[nodiscard]] ClientEnd client(unsigned block);
     [[nodiscard]] BytesKernel& kernel();
-    // For the garbage collector.
+    // The garbage collector asks for it.
     [[nodiscard]] Handler const* handler() const { return handler_.get(); }
-    // Ends the kernel and lets go of the handler, unless one is stuck in it.
+    // Ends the kernel and frees the handler, unless a thread is stuck in it.
     void close();
 
    private:

@@ -16,7 +16,7 @@
 namespace carillon::python {
 namespace {
 
-// A driver may take long to let go of memory.
+// A driver may take long to free memory.
 void let_go(Memory* memory) {
     OthersRun const others_run;
     delete memory;
@@ -48,7 +48,7 @@ PyType_Slot buffer_slots[] = {
     {0, nullptr},
 };
 
-// What arrays of ours have for a base: whoever has its address has it, so views are counted.
+// The base of our arrays: a program that has its address has the memory, so views are counted.
 struct CountedView {
     std::shared_ptr<Memory> memory;
 };
@@ -69,7 +69,7 @@ PyType_Slot counted_slots[] = {
     {0, nullptr},
 };
 
-// What both array interfaces say of `size` bytes at `address`.
+// Both array interfaces say this of `size` bytes at `address`.
 nb::dict array_interface(void const* address, std::size_t size) {
     nb::dict said;
     said["shape"] = nb::make_tuple(size);
@@ -106,7 +106,7 @@ std::uintptr_t host_address(SharedMemory const& self) {
 std::uintptr_t device_address(SharedMemory const& self) {
     return reinterpret_cast<std::uintptr_t>(self.get().device_ptr());
 }
-// The bytes of `size`, or those to the end. Throws UsageError for what is no size.
+// `size` bytes, or those to the end. Throws UsageError for what is no size.
 std::size_t to_the_end(Memory const& memory, std::size_t offset, nb::object const& size) {
     if (size.is_none()) return offset <= memory.size() ? memory.size() - offset : 0;
     std::size_t bytes = 0;

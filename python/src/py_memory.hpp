@@ -15,9 +15,9 @@ class SharedMemory {
 
     // Throws UsageError, in the name of `call`, once it was freed.
     [[nodiscard]] Memory const& get() const { return *share(); }
-    // For a view: the memory stays while the view has this.
+    // A view calls it: the memory stays while the view has this.
     [[nodiscard]] std::shared_ptr<Memory> const& share() const;
-    // The same for who takes the address and keeps this object, but cannot be counted: the memory
+    // For a caller that takes the address and keeps this object, but cannot be counted: the memory
     // stays as long as this object then, freed or not.
     [[nodiscard]] Memory const& lend();
 

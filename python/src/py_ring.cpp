@@ -31,7 +31,7 @@ struct RingEnd {
     [[nodiscard]] auto& takes() const { return ring->to_host("sends"); }
 };
 struct RingDeviceEnd {
-    std::shared_ptr<AnyRing> ring;  // whose memory it keeps
+    std::shared_ptr<AnyRing> ring;  // keeps the memory
     detail::EndOfBytes<Ring> end;
 };
 

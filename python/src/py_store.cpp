@@ -29,8 +29,8 @@
 namespace carillon::python {
 namespace {
 
-// A buffer that is written, until it is sealed. Views of it end before that: once it is sealed
-// nobody may write it.
+// A buffer that is written, until it is sealed. Views of it end before that: nobody may write a
+// sealed buffer.
 struct WrittenBuffer {
     std::optional<Outside<MutableBuffer>> buffer;
     unsigned views = 0;
@@ -42,10 +42,10 @@ struct WrittenBuffer {
         return **buffer;
     }
 };
-// One that can be read.
+// A buffer that can be read.
 using SealedBufferEnd = Outside<Buffer>;
 
-// As a view: another thread that seals the buffer meanwhile is refused.
+// Counts like a view: another thread that seals the buffer meanwhile is refused.
 class BeingWritten {
    public:
     explicit BeingWritten(WrittenBuffer& buffer) : buffer_(buffer) { ++buffer_.views; }
@@ -62,7 +62,7 @@ int get_written(PyObject* self, Py_buffer* view, int flags) noexcept {
     auto const bytes = [](WrittenBuffer& buffer) { return buffer.get().mutable_data(); };
     return fill_open_view<WrittenBuffer>(self, view, flags, call, bytes) ? 0 : -1;
 }
-// What is sealed stays as long as somebody has it: a view has this object.
+// A sealed buffer stays as long as somebody has it: a view has this object.
 int get_sealed(PyObject* self, Py_buffer* view, int flags) noexcept {
     auto const bytes = [&] {
         return std::pair(nb::handle(self), (*nb::inst_ptr<SealedBufferEnd>(self))->data());
@@ -123,7 +123,7 @@ struct StoreEnd : Closable<Store> {
     bool of_another;  // process's: its calls wait for that
 };
 
-// What `ask` returns, which gets the store that `self` is.
+// Returns what `ask` returns for the store that `self` is.
 template <class Ask>
 auto asked(StoreEnd const& self, Ask const& ask) {
     auto const store = self.get();
@@ -147,7 +147,8 @@ template <class Key>
 void remove(StoreEnd const& self, Key const& key) {
     asked(self, [key](Store const& store) { store.remove(key); });
 }
-// What is neither a number nor a name of Python's own: a number of NumPy's, or no key.
+// The number of a key that is neither a number nor a name of Python's own: NumPy's number, or no
+// key.
 std::uint64_t number_of_key(nb::handle id, nb::handle name) {
     char const* const given = name.is_none() ? "id" : "name";
     auto const at = [given] { return Argument{given}; };
@@ -165,7 +166,7 @@ void remove_other(StoreEnd const& self, nb::handle id, nb::handle name) {
 std::vector<BufferInfo> list(StoreEnd const& self) {
     return asked(self, [](Store const& store) { return store.list(); });
 }
-// What tells of sealed buffers, or brings them. One thread at a time asks.
+// A source that tells of sealed buffers, or brings them. One thread at a time asks.
 template <class Source>
 struct SealedEnd {
     Outside<Source> source;
@@ -182,7 +183,7 @@ BuffersEnd* sealed_buffers(StoreEnd const& self) {
                           {}};
 }
 
-// What has come until `timeout` is over, or none.
+// The next event until `timeout` is over, or none.
 template <class End>
 auto next_of(End& self, double timeout) {
     detail::Deadline const deadline(duration(timeout));

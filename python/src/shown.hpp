@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What print() shows of an object.
+// The text that print() shows of an object.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -13,7 +13,7 @@
 
 namespace carillon::python {
 
-// "<carillon.Buffer id=3 name='prices' size=4096>", with `members` that are properties.
+// It is "<carillon.Buffer id=3 name='prices' size=4096>", with `members` that are properties.
 template <class T>
 void show(nb::class_<T>& bound, std::initializer_list<char const*> members) {
     bound.def(

@@ -14,7 +14,7 @@
 
 namespace carillon::python {
 
-// So long Ctrl-C may have to wait.
+// Ctrl-C may have to wait so long.
 inline constexpr std::chrono::nanoseconds longest_part = std::chrono::milliseconds(50);
 
 // Seconds that are 0 or more (given.hpp). More than a year is a year.
@@ -23,7 +23,7 @@ inline constexpr std::chrono::nanoseconds longest_part = std::chrono::millisecon
     return std::chrono::nanoseconds(static_cast<std::int64_t>(std::min(seconds, year) * 1e9));
 }
 
-// Throws what a signal's handler in Python has raised, as KeyboardInterrupt.
+// Throws what a signal's handler in Python has raised, such as KeyboardInterrupt.
 inline void raise_signals() {
     if (PyErr_CheckSignals() != 0) throw nanobind::python_error();
 }
