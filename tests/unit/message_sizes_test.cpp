@@ -4,17 +4,13 @@
 
 #include <gtest/gtest.h>
 
-#include <cstddef>
 #include <cstring>
 #include <iterator>
 #include <optional>
-#include <span>
 #include <utility>
 #include <vector>
 
-#include "carillon/bytes.hpp"
 #include "carillon/detail/protocol/ring_view.hpp"
-#include "carillon/error.hpp"
 #include "support/accesses.hpp"
 #include "support/ring_memory.hpp"
 #include "support/sized.hpp"
@@ -254,20 +250,6 @@ TEST_P(MessageAccessTest, messageOfAnySizeCrossesAndLeavesItsNeighboursAlone) {
     // One, two, few and many lines; full and with little in the last one.
     [this]<std::size_t... size>(std::index_sequence<size...>) { (expect_crosses<size>(), ...); }
     (std::index_sequence<1, 12, 13, 48, 49, 56, 96, 97, 193, 256, 768, 1000, 1024>());
-}
-
-// A row of bytes leaves in parts of 64 messages. Catches tickets of the first part that are lost.
-TEST(MessageOfBytesTest, errorBehindTheFirstPartLeavesWhatWasSent) {
-    MessageOf<Bytes> const message("message", 8);
-    std::vector<std::byte> const row(message.bytes() * 100);
-    unsigned parts = 0;
-    auto const send = [&](std::span<MessageAt const> part) -> std::size_t {
-        if (++parts == 2) throw StoppedError("the kernel was stopped");
-        return part.size();
-    };
-    EXPECT_EQ(message.send_row(row, send), 64U);
-    parts = 1;
-    EXPECT_THROW((void)message.send_row(row, send), StoppedError) << "nothing was sent";
 }
 
 }  // namespace
