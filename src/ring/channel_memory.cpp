@@ -202,15 +202,15 @@ namespace detail {
 ChannelParts own_channel(Device const& device, std::shared_ptr<ChannelMemory> memory,
                          unsigned index, ChannelShape const& shape, HostWait wait,
                          std::shared_ptr<ChannelPeer> kernel, std::uint64_t* doorbell) {
-    memory = checked_memory(device, std::move(memory), index, shape, kernel != nullptr);
-    ChannelTable const table = memory->host_view();
+    auto checked = checked_memory(device, std::move(memory), index, shape, kernel != nullptr);
+    ChannelTable const table = checked->host_view();
     return {.view = table.channel(index),
-            .far = device.access(memory->device_memory()),
+            .far = device.access(checked->device_memory()),
             .wait = wait,
             .counters = table.counters(index),
-            .served_by = memory->served_by(),
+            .served_by = checked->served_by(),
             .kernel = std::move(kernel),
-            .memory = std::move(memory),
+            .memory = std::move(checked),
             .index = index,
             .doorbell = doorbell};
 }

@@ -116,10 +116,9 @@ class ServedKernel final : public ServedEnd {
                 "that there may be while the kernel runs",
                 what);
         }
-        std::string const all =
-            fmt::format("all {} {} of the kernel have clients", lender().places(), what);
-        if (!lender().any_ends()) return all;
-        return all + ", or are at the last requests of clients that went";
+        return fmt::format(
+            "all {} {} of the kernel have clients{}", lender().places(), what,
+            lender().any_ends() ? ", or are at the last requests of clients that went" : "");
     }
 
    private:
