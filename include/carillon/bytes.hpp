@@ -116,8 +116,9 @@ class MessageOf<Bytes> {
         for (std::size_t i = 0; i < now; ++i) messages[i].where = rest(row, i).data();
         return send(std::span<MessageAt const>(messages).first(now));
     }
-    // An error ends a row of which something was sent: the next call meets the error, and this one
-    // returns what was sent.
+    // If the kernel or its owner has ended behind the first part, returns what was sent: the next
+    // call throws that again. Any other error leaves it open whether its part was sent, and is
+    // thrown.
     template <class Send>
     auto send_row(std::span<std::byte const> row, Send const& send) const {
         decltype(send_first(row, send)) sent{};
@@ -125,8 +126,10 @@ class MessageOf<Bytes> {
             asked = (std::min)(count(row), asked + in_one_send);
             try {
                 add(sent, send_first(rest(row, size_of(sent)), send));
-            } catch (Error const&) {
-                if (size_of(sent) == 0) throw;
+            } catch (Error const& error) {
+                bool const ended =
+                    error.ended_kernel() || dynamic_cast<StoppedError const*>(&error) != nullptr;
+                if (!ended || size_of(sent) == 0) throw;
                 break;
             }
         }

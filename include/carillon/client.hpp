@@ -289,7 +289,8 @@ class Client {
         return *sent;
     }
     // Sends the requests that there is room for.
-    [[nodiscard]] Tickets submit_first(std::span<Asked const> requests, OutOfLine data) {
+    [[nodiscard]] Tickets submit_first(std::span<Asked const> requests,
+                                       OutOfLine data) requires(by_channel) {
         detail::Sequence const first = end_.next();
         return {issuer_, first, end_.try_submit_n(requests.data(), requests.size(), data)};
     }
@@ -322,7 +323,7 @@ class Client {
     }
     // Takes the replies that have come; their tickets leave `tickets`. Throws as take_now() if none
     // has.
-    std::size_t take_first(Tickets& tickets, RoomForRow replies) {
+    std::size_t take_first(Tickets& tickets, RoomForRow replies) requires(by_channel) {
         std::size_t const room = end_.reply().count(replies);
         std::size_t taken = 0;
         detail::Packed<Answered> reply;

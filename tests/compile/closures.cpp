@@ -13,6 +13,7 @@ struct Level {
 };
 
 template class Client<Quote, Level>;
+template class Client<Quote, Level, Pool>;
 template class Client<Bytes, Bytes>;
 template class Ring<Quote, Direction::to_device>;
 template class Ring<Quote, Direction::to_host>;
@@ -35,15 +36,6 @@ template class SharedRing<Quote, Direction::to_device>;
 template class SharedRing<Quote, Direction::to_host>;
 template class SharedChunkRing<Quote>;
 
-void call(Client<Quote, Level, Pool>& pool) {
-    (void)pool.call({1, 2}, std::chrono::seconds(1));
-    auto const ticket = pool.submit({1, 2}, std::chrono::seconds(1));
-    (void)pool.try_take(ticket);
-    (void)pool.wait(ticket, std::chrono::seconds(1));
-    (void)pool.try_submit({1, 2});
-    pool.abandon(ticket);
-    pool.warm();
-}
 void connect_to_all(Connection const& owner, Server& server,
                     SharedRing<Quote, Direction::to_host> const& ring) {
     server.add("ring", ring);

@@ -4,8 +4,9 @@
 //
 // A channel belongs to one client, in memory of its own (lease.hpp), with the usual two rings. The
 // block that moves the lease's word `taken`, to which no client has access, from n - 1 to n takes
-// request n; its reply goes to slot n of the replies. So replies come in any order, and each is
-// where the client looks for it.
+// request n; its reply goes to slot n of the replies. A kernel's only block takes every request,
+// and leaves that word alone. So replies come in any order, and each is where the client looks for
+// it.
 //
 //     client: request n into its slot               block: all tags are n? then taken: n - 1 -> n
 //     client: polls slot n of the replies           the block that did it: handler; reply n
