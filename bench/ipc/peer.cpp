@@ -140,21 +140,6 @@ std::vector<std::string> arguments_of(Peer const& peer) {
     return arguments;
 }
 
-SocketFolder::SocketFolder() {
-    char const* const given = std::getenv("TMPDIR");
-    std::string const where = given != nullptr && *given != '\0' ? given : "/tmp";
-    std::string name = where + "/carillon-ipc-XXXXXX";
-    if (::mkdtemp(name.data()) == nullptr) {
-        throw SystemError("ipc: make a folder in " + where + " (TMPDIR)", errno);
-    }
-    folder_ = name;
-}
-
-SocketFolder::~SocketFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(folder_, ignored);
-}
-
 void run_peer(Peer const& peer) {
     // Ends this process when the process that started it ends, for whatever reason.
     (void)::prctl(PR_SET_PDEATHSIG, SIGKILL);

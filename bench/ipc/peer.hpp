@@ -11,6 +11,7 @@
 
 #include "ipc/child.hpp"
 #include "ipc/shared_kernel.hpp"
+#include "measure/socket_folder.hpp"
 
 namespace carillon::tool {
 
@@ -32,19 +33,6 @@ struct Peer {
 // The arguments that make this program such a peer.
 [[nodiscard]] std::vector<std::string> arguments_of(Peer const& peer);
 [[nodiscard]] inline Child start_peer(Peer const& peer) { return Child(arguments_of(peer)); }
-
-// The path of a socket, in a folder of its own that goes with it.
-class SocketFolder {
-   public:
-    SocketFolder();  // throws SystemError
-    SocketFolder(SocketFolder const&) = delete;
-    SocketFolder& operator=(SocketFolder const&) = delete;
-    ~SocketFolder();
-    [[nodiscard]] std::filesystem::path socket() const { return folder_ / "kernel.sock"; }
-
-   private:
-    std::filesystem::path folder_;
-};
 
 // Does the work of such a process. Reports an exception to the other process before it throws it.
 // Throws UsageError for an unknown role.

@@ -2,10 +2,12 @@
 // The table by threads: each with a channel and a block of its own, or all with one pool; and each
 // with flags and a block of its own.
 #include <carillon/carillon.hpp>
+#include <memory>
 #include <optional>
 #include <string>
 #include <type_traits>
 
+#include "measure/socket_folder.hpp"
 #include "measure/together.hpp"
 #include "rtt/users/calls.hpp"
 
@@ -76,19 +78,33 @@ class OwnFlags final : public ThreadsMeasure {
     FlagRig rig_;
 };
 
+// All threads share the blocks: a Pool's, or as clients of the served SharedPool do.
+template <class Way>
 class OnePool final : public ThreadsMeasure {
    public:
     OnePool(UsersStage stage, unsigned threads, unsigned blocks)
         : ThreadsMeasure(std::move(stage), threads), blocks_(blocks) {}
     void run(std::uint32_t count, UsersFigures& figures) override {
-        KernelOptions options;
-        options.blocks = blocks_;
-        PersistentKernel<PoolHandler, Pool> kernel(stage_.device, options);
-        time_together(stage_, threads_, count, figures, [&](unsigned) {
-            return [client = kernel.client()](std::uint32_t i) mutable {
-                call_once<PoolHandler>(client, i);
-            };
-        });
+        PersistentKernel<PoolHandler, Way> kernel(stage_.device, {.blocks = blocks_});
+        auto const time_clients = [&](auto&& new_client) {
+            time_together(stage_, threads_, count, figures, [&](unsigned) {
+                return [client = new_client()](std::uint32_t i) {
+                    call_once<PoolHandler>(*client, i);
+                };
+            });
+        };
+        if constexpr (std::is_same_v<Way, SharedPool>) {
+            SocketFolder const folder;
+            Server const server = kernel.serve(folder.socket());
+            Connection const connection(folder.socket());
+            time_clients([&] {
+                using Client = ClientOf<PoolHandler>;
+                return std::unique_ptr<Client>(new Client(connection.channel<PoolHandler>()));
+            });
+        } else {
+            time_clients(
+                [&] { return std::make_unique<ClientOf<PoolHandler, Pool>>(kernel.client()); });
+        }
         kernel.stop();
     }
 
@@ -125,9 +141,11 @@ void add_thread_rows(UsersStage const& stage, UsersRows& rows) {
         add(stage, rows, "raw-flag", threads, {{"blocks", threads}},
             [&] { return std::make_unique<OwnFlags>(stage, threads); });
     }
-    for (unsigned const threads : {1U, 8U}) {
+    for (unsigned const threads : {1U, 8U, 12U}) {
         add(stage, rows, "pool", threads, {{"blocks", blocks}},
-            [&] { return std::make_unique<OnePool>(stage, threads, blocks); });
+            [&] { return std::make_unique<OnePool<Pool>>(stage, threads, blocks); });
+        add(stage, rows, "shared-pool", threads, {{"blocks", blocks}},
+            [&] { return std::make_unique<OnePool<SharedPool>>(stage, threads, blocks); });
     }
 }
 
