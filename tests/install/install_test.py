@@ -264,20 +264,17 @@ def notWholeBuild():
 
 
 def addSubdirectory():
+    """With a shared library, which sharedLibrary() installs."""
     cuda = "nvcc" if NVCC else "off"
     said = consumer_says(WORK / "build", f"-DCONSUMER_SUBDIRECTORY={SOURCE}",
-                         "-DCONSUMER_DEVICE_SOURCES=ON", f"-DCARILLON_CUDA={cuda}")
+                         "-DCONSUMER_DEVICE_SOURCES=ON", f"-DCARILLON_CUDA={cuda}",
+                         "-DBUILD_SHARED_LIBS=ON", "-DCARILLON_INSTALL=ON")
     expect(said, BY_NVCC if NVCC else EMULATED)
 
 
 def sharedLibrary():
-    library, prefix = WORK / "carillon", WORK / "tree"
-    parts = [f"-DCARILLON_{part}=OFF" for part in ("TOOLS", "EXAMPLES", "TESTS", "BENCH", "C",
-                                                "COMPAT", "WERROR")]
-    run(CMAKE, "-S", SOURCE, "-B", library, *COMMON, *parts, "-DCARILLON_CUDA=off",
-        "-DBUILD_SHARED_LIBS=ON")
-    run(CMAKE, "--build", library)
-    run(CMAKE, "--install", library, "--prefix", prefix)
+    prefix = WORK / "tree"
+    run(CMAKE, "--install", WORK.parent / "addSubdirectory/build", "--prefix", prefix)
     names_no_folder_of_ours(prefix)
     expect(find_package_says(prefix, "-DCARILLON_CUDA=off"), EMULATED)
     if shutil.which("pkg-config"):
