@@ -26,6 +26,7 @@
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 
+CARILLON_BEGIN_POLICY_CODE
 namespace carillon::detail {
 
 // Memory whose words this side polls.
@@ -63,7 +64,6 @@ concept KeepAccess = NearAccess<P> && requires(P policy, Quad const* quads, Line
 
 // Calls keep_whole() if the policy has it. Call it on any path after a poll: best on one where no
 // message waits and that is rare, such as after many polls that found nothing.
-CARILLON_POLICY_CODE
 template <NearAccess Near>
 CARILLON_HD void keep_whole([[maybe_unused]] Near const& near, [[maybe_unused]] Quad const* quads,
                             [[maybe_unused]] std::size_t count) {
@@ -78,8 +78,6 @@ concept NearQuadAccess = NearAccess<P> && requires(P policy, Quad const* quad) {
     // For a quad that is not the last of this lane's: its load orders nothing.
     { policy.load_quad_ahead(quad) } -> std::same_as<Quad>;
 };
-
-CARILLON_POLICY_CODE
 template <NearAccess Near>
 CARILLON_HD void keep_in_memory([[maybe_unused]] Near const& near, [[maybe_unused]] Line* lines) {
     if constexpr (KeepAccess<Near>) near.keep_in_memory(lines);
@@ -150,7 +148,6 @@ concept TellAccess = ClaimAccess<P> &&
 };
 
 // FarAccess::store_lines and store_payloads for a policy that stores line by line.
-CARILLON_POLICY_CODE
 template <class Far>
 CARILLON_HD void store_lines_by_line(Far const& far, Line* to, Line const* lines, std::size_t quads,
                                      Tag previous) {
@@ -159,8 +156,6 @@ CARILLON_HD void store_lines_by_line(Far const& far, Line* to, Line const* lines
         far.store_line(to + i, lines[i], previous, left < quads_per_line ? left : quads_per_line);
     }
 }
-
-CARILLON_POLICY_CODE
 template <class Far>
 CARILLON_HD void store_payloads_by_line(Far const& far, Line* to, void const* payloads,
                                         std::size_t count, Tag first, Tag previous) {
@@ -183,3 +178,4 @@ CARILLON_ALWAYS_INLINE void each_quad(std::size_t quads, Do&& each) {
 }
 
 }  // namespace carillon::detail
+CARILLON_END_POLICY_CODE

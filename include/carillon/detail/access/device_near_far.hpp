@@ -18,6 +18,7 @@
 #include "carillon/detail/machine/pause.hpp"
 #endif
 
+CARILLON_BEGIN_POLICY_CODE
 namespace carillon::detail {
 
 template <GpuLoads Instructions>
@@ -28,7 +29,6 @@ class BasicDeviceNear {
     // D1, pairs with H3: an acquire; otherwise the data that a line names could be loaded ahead of
     // it. Only the last load is an acquire: it orders all that follows, and lets the loads be in
     // flight at once.
-    CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD Line load_line(Line const* from,
                                              std::size_t quads = quads_per_line) const {
         Line line{};
@@ -38,8 +38,6 @@ class BasicDeviceNear {
         line.quads[quads - 1] = gpu_.load_acquire(&from->quads[quads - 1]);
         return line;
     }
-
-    CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD Line load_line_ahead(Line const* from,
                                                    std::size_t quads = quads_per_line) const {
         Line line{};
@@ -51,34 +49,26 @@ class BasicDeviceNear {
 
     // Load one quad for a lane of a warp that shares a message: the last that the lane loads, and
     // an earlier one.
-    CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD Quad load_quad(Quad const* from) const {
         return gpu_.load_acquire(from);
     }
-    CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD Quad load_quad_ahead(Quad const* from) const {
         return gpu_.load_relaxed(from);
     }
 
     // D1, for a word: a credit or a flag.
-    CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD std::uint64_t load_word(std::uint64_t const* from) const {
         return gpu_.load_acquire(from);
     }
 
     // Two adjacent words, from a multiple of 16 bytes. Orders nothing.
-    CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD Quad load_pair(std::uint64_t const* from) const {
         return gpu_.load_pair(from);
     }
-
-    CARILLON_POLICY_CODE
     CARILLON_HD std::uint64_t fetch_add(
         std::uint64_t* to, std::uint64_t addend) const requires GpuClaims<Instructions> {
         return gpu_.fetch_add(to, addend);
     }
-
-    CARILLON_POLICY_CODE
     CARILLON_HD std::uint64_t compare_exchange(
         std::uint64_t* to, std::uint64_t expected,
         std::uint64_t desired) const requires GpuClaims<Instructions> {
@@ -86,12 +76,10 @@ class BasicDeviceNear {
     }
 
     // See the functions of these names in access.hpp.
-    CARILLON_POLICY_CODE
     CARILLON_HD void keep_whole(Quad const* quads,
                                 std::size_t count) const requires GpuKeeps<Instructions> {
         gpu_.keep_whole(quads, count);
     }
-    CARILLON_POLICY_CODE
     CARILLON_HD void keep_in_memory(Line* lines) const requires GpuKeeps<Instructions> {
         gpu_.keep_in_memory(lines);
     }
@@ -104,30 +92,20 @@ template <GpuStores Instructions>
 class BasicDeviceFar {
    public:
     CARILLON_HD explicit BasicDeviceFar(Instructions gpu = {}) : gpu_(gpu) {}
-
-    CARILLON_POLICY_CODE
     CARILLON_HD void store_line(Line* to, Line const& line, Tag /*previous*/,
                                 std::size_t quads = quads_per_line) const {
         for (std::size_t i = 0; i < quads; ++i) gpu_.store_relaxed(&to->quads[i], line.quads[i]);
     }
-
-    CARILLON_POLICY_CODE
     template <std::size_t count>
     CARILLON_HD void store_lines(Line* to, Lines<count> const& lines, std::size_t quads,
                                  Tag previous) const {
         store_lines_by_line(*this, to, lines.line, quads, previous);
     }
-
-    CARILLON_POLICY_CODE
     CARILLON_HD void store_quad(Quad* to, Quad const& quad) const { gpu_.store_relaxed(to, quad); }
-
-    CARILLON_POLICY_CODE
     CARILLON_HD void store_payloads(Line* to, void const* payloads, std::size_t count, Tag first,
                                     Tag previous) const {
         store_payloads_by_line(*this, to, payloads, count, first, previous);
     }
-
-    CARILLON_POLICY_CODE
     CARILLON_HD void store_word(std::uint64_t* to, std::uint64_t value) const {
         gpu_.store_relaxed(to, value);
     }
@@ -136,7 +114,6 @@ class BasicDeviceFar {
     CARILLON_HD void commit(void const* /*where*/, std::size_t /*size*/) const {}
 
     // Completes all stores before the block goes.
-    CARILLON_POLICY_CODE
     CARILLON_HD void settle() const {
         if constexpr (GpuBulkStores<Instructions>) gpu_.settle_bulk();
     }
@@ -144,7 +121,6 @@ class BasicDeviceFar {
     // D2, pairs with H5: the thread's earlier writes and reads come before its next line; otherwise
     // the CPU could read old data that a new line names. It is slow on a GPU: only used if there
     // are such data.
-    CARILLON_POLICY_CODE
     CARILLON_HD void release() const { gpu_.fence_system(); }
 
    private:
@@ -165,28 +141,21 @@ class BasicDeviceBulkFar : public BasicDeviceFar<Instructions> {
    public:
     CARILLON_HD explicit BasicDeviceBulkFar(bool lines_too = true, Instructions gpu = {})
         : Base(gpu), gpu_(gpu), lines_too_(lines_too) {}
-
-    CARILLON_POLICY_CODE
     CARILLON_HD void store_line(Line* to, Line const& line, Tag previous,
                                 std::size_t quads = quads_per_line) const {
         if (quads == 1 || !lines_too_) return Base::store_line(to, line, previous, quads);
         gpu_.template store_bulk<1>(to, &line, 1, quads, quads);
     }
-
-    CARILLON_POLICY_CODE
     template <std::size_t count>
     CARILLON_HD void store_lines(Line* to, Lines<count> const& lines, std::size_t quads,
                                  Tag /*previous*/) const {
         gpu_.template store_bulk<count>(to, lines.line, count, quads_per_line,
                                         quads - (count - 1) * quads_per_line);
     }
-
-    CARILLON_POLICY_CODE
     template <std::size_t most>
     CARILLON_HD void stage(Line* to, std::uint32_t i, Line const& line, std::size_t quads) const {
         gpu_.template stage_bulk<most>(to, i, line, quads);
     }
-    CARILLON_POLICY_CODE
     template <std::size_t most>
     CARILLON_HD void store_staged(Line* to, std::size_t count, std::size_t quads) const {
         gpu_.template store_staged<most>(to, count, quads);
@@ -260,3 +229,4 @@ class DeviceClock {
 };
 
 }  // namespace carillon::detail
+CARILLON_END_POLICY_CODE

@@ -20,6 +20,7 @@
 #include "carillon/detail/machine/tested_block.hpp"
 #endif
 
+CARILLON_BEGIN_POLICY_CODE
 namespace carillon::detail {
 
 // Loads of a device thread. Each is one access, except load_pair() of two words.
@@ -187,7 +188,6 @@ class DeviceInstructions {
 #endif
 
    private:
-    CARILLON_POLICY_CODE
     template <std::size_t most>
     CARILLON_HD static void store_each(Line* to, Line const* from, std::size_t count,
                                        std::size_t quads, std::size_t last) {
@@ -201,3 +201,4 @@ class DeviceInstructions {
 };
 
 }  // namespace carillon::detail
+CARILLON_END_POLICY_CODE

@@ -26,6 +26,7 @@
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 
+CARILLON_BEGIN_POLICY_CODE
 namespace carillon::detail {
 
 // One side's view of a ring of chunks. Trivially copyable.
@@ -83,7 +84,6 @@ struct ChunkView {
 template <FarAccess Far, WordAccess Near>
 class ChunkProducer {
    public:
-    CARILLON_POLICY_CODE
     CARILLON_HD explicit ChunkProducer(ChunkRingView const& view, Far far = Far(),
                                        Near near = Near())
         : view_(view),
@@ -94,7 +94,6 @@ class ChunkProducer {
 
     // Claims the next chunk and returns its sequence number, or 0 at once if none is free. Several
     // may be claimed ahead. One thread at a time.
-    CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD Sequence try_claim() {
         if (next_ > free_until_) look_at_credit();
         if (next_ > free_until_) return 0;
@@ -104,7 +103,6 @@ class ChunkProducer {
     // Hands over the chunk, of which the first `used` bytes were written. Claimed chunks may be
     // committed in any order and by any threads: a commit touches only the chunk and its line.
     // Writes of other threads must have left them: see flush().
-    CARILLON_POLICY_CODE
     template <class Meta>
     CARILLON_HD void commit(Sequence sequence, std::uint32_t used, Meta const& meta) const {
         store(sequence, used, meta);
@@ -114,7 +112,6 @@ class ChunkProducer {
     // The two parts of a commit, for non-coherent memory, whose flush may throw. After an exception
     // of store() the caller still has the chunk, to commit or to drop; after one of send() the
     // chunk is handed over, and its line leaves with the next flush of that memory.
-    CARILLON_POLICY_CODE
     template <class Meta>
     CARILLON_HD void store(Sequence sequence, std::uint32_t used, Meta const& meta) const {
         check_meta<Meta>();
@@ -122,13 +119,11 @@ class ChunkProducer {
         store(sequence, pack(ChunkMessage<Meta>{{used, 0}, meta}, tag_of(sequence)));
     }
     // K5, through H2: the line leaves now; without it the consumer may wait for ever.
-    CARILLON_POLICY_CODE
     CARILLON_HD void send(Sequence sequence) const {
         far_.commit(view_.ring.slot(sequence), sizeof(Line));
     }
 
     // Gives the chunk up: the consumer skips it, so that no chunk after it waits.
-    CARILLON_POLICY_CODE
     CARILLON_HD void drop(Sequence sequence) const {
         store(sequence, pack(ChunkState{0, 1}, tag_of(sequence)));
         send(sequence);
@@ -136,7 +131,6 @@ class ChunkProducer {
 
     // K5, for the data: the calling thread's writes to the first `size` bytes of the chunk leave
     // this side.
-    CARILLON_POLICY_CODE
     CARILLON_HD void flush(Sequence sequence, std::size_t size) const {
         far_.commit(view_.chunk(sequence), size);
     }
@@ -146,7 +140,6 @@ class ChunkProducer {
     }
 
    private:
-    CARILLON_POLICY_CODE
     CARILLON_HD void store(Sequence sequence, Line const& line) const {
         // K1, pairs with K2: the data are complete before the line that hands them over; otherwise
         // the consumer could read the chunk's old content.
@@ -156,7 +149,6 @@ class ChunkProducer {
 
     // K4, pairs with K3: the load is an acquire, so the chunk is written after it was read;
     // otherwise its reader could find the next chunk's data. An impossible credit frees nothing.
-    CARILLON_POLICY_CODE
     CARILLON_HD void look_at_credit() {
         Sequence const released = near_.load_word(view_.ring.credit);
         if (next_ - 1 - released > view_.ring.capacity) return;
@@ -174,7 +166,6 @@ class ChunkProducer {
 template <class Meta, NearAccess Near, FarAccess Far>
 class ChunkConsumer {
    public:
-    CARILLON_POLICY_CODE
     CARILLON_HD explicit ChunkConsumer(ChunkRingView const& view, Near near = Near(),
                                        Far far = Far())
         : view_(view),
@@ -187,7 +178,6 @@ class ChunkConsumer {
 
     // Takes the next chunk and returns true, or returns false at once if it was not handed over
     // yet. It may be read until release(); other chunks, up to all, may be taken meanwhile.
-    CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD bool try_take(ChunkView<Meta>& chunk) {
         Line line;
         Sequence const sequence = try_take(line);
@@ -197,7 +187,6 @@ class ChunkConsumer {
     }
 
     // Takes the line itself: returns its sequence number, or 0.
-    CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD Sequence try_take(Line& line) {
         // K2, pairs with K1: the load is an acquire, so the chunk is read after it; otherwise it
         // could be read before it is filled.
@@ -221,7 +210,6 @@ class ChunkConsumer {
     // more. Release in order: a number that was not taken, or was released before, changes nothing
     // and gives false. If several threads read the chunk, they meet at a barrier first, and one
     // releases.
-    CARILLON_POLICY_CODE
     CARILLON_HD bool release(Sequence sequence) {
         if (sequence <= released_ || sequence >= next_) return false;
         released_ = sequence;
@@ -239,7 +227,6 @@ class ChunkConsumer {
         return unpack<ChunkState>(line).dropped != 0;
     }
     // For a chunk that was taken (K2) and not released, whose line is still there.
-    CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD bool was_dropped(Sequence sequence) const {
         return is_dropped(near_.load_line(view_.ring.slot(sequence)));
     }
@@ -247,7 +234,6 @@ class ChunkConsumer {
     // K3, pairs with K4: all reads of the chunks come before the credit leaves; otherwise the
     // producer could fill a chunk that is still being read. It needs a fence: data are read by
     // plain loads, which nothing else keeps ahead of a store.
-    CARILLON_POLICY_CODE
     CARILLON_HD void return_credit() const {
         far_.release();
         far_.store_word(view_.ring.credit, released_);
@@ -263,3 +249,4 @@ class ChunkConsumer {
 };
 
 }  // namespace carillon::detail
+CARILLON_END_POLICY_CODE

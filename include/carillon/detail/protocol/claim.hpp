@@ -11,6 +11,7 @@
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 
+CARILLON_BEGIN_POLICY_CODE
 namespace carillon::detail {
 
 // A producer's current claim, for recovery after its death.
@@ -83,7 +84,6 @@ class Claimer {
     //
     // S7, pairs with S8: the record says *claiming* before the claim is made; otherwise a number
     // that a living producer has could be given up.
-    CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD Claim try_claim(std::uint32_t least, std::uint32_t most) {
         constexpr int attempts = 64;
         Sequence last = near_.load_word(view_.claimed);
@@ -103,7 +103,6 @@ class Claimer {
     }
 
     // Reads what a claim reads, without a claim. Returns the number that would be claimed now.
-    CARILLON_POLICY_CODE
     CARILLON_HD Sequence look() const {
         Sequence const next = near_.load_word(view_.claimed) + 1;
         (void)near_.load_word(view_.credit(next));
@@ -111,13 +110,11 @@ class Claimer {
     }
 
     // Call it when the lines of the claim are written.
-    CARILLON_POLICY_CODE
     CARILLON_HD void done() { record_.done(near_); }
 
    private:
     // S3, pairs with S2: the numbers after `last`, at most `most`, whose slots were taken a lap
     // ago; otherwise lines that wait would be overwritten.
-    CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD std::uint32_t room_after(Sequence last, std::uint32_t most) {
         Sequence const stripe_start = last & ~Sequence{view_.stripe() - 1};
         if (free_until_ < stripe_start) free_until_ = stripe_start;
@@ -138,3 +135,4 @@ class Claimer {
 };
 
 }  // namespace carillon::detail
+CARILLON_END_POLICY_CODE

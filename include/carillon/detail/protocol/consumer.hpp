@@ -15,6 +15,7 @@
 #include "carillon/detail/wire/device_call.hpp"
 #include "carillon/detail/wire/line.hpp"
 
+CARILLON_BEGIN_POLICY_CODE
 namespace carillon::detail {
 
 // The end that takes lines. Near: how it touches the slots; Far: how it touches the credit word.
@@ -24,7 +25,6 @@ template <class T, NearAccess Near, FarAccess Far, VotingGroup Lanes = OneThread
           class Pages = FixedPages>
 class Consumer {
    public:
-    CARILLON_POLICY_CODE
     CARILLON_HD explicit Consumer(RingView const& view, Near near = Near(), Far far = Far(),
                                   Lanes lanes = Lanes())
         : next_(view.first),
@@ -40,7 +40,6 @@ class Consumer {
 
     // Chooses the page of each pair at which it will look, and tells the producer, unless it has
     // done so. Otherwise the first try does it, and takes longer.
-    CARILLON_POLICY_CODE
     CARILLON_HD void choose_pages() {
         if constexpr (Pages::paired) {
             if (slot_ != nullptr) [[likely]]
@@ -52,7 +51,6 @@ class Consumer {
 
     // Takes the next message into `message` and returns true, or returns false at once when it
     // has not wholly arrived.
-    CARILLON_POLICY_CODE
     CARILLON_HD bool try_pop(T& message) {
         Packed<T> packed;
         if (!try_take(packed)) return false;
@@ -63,7 +61,6 @@ class Consumer {
     // Takes a message within `polls` looks, at least one: nothing is between two looks, so it sees
     // a message sooner than a loop around try_pop() does (on a GPU by some 100 ns). Between two
     // calls the caller sees whether to go on.
-    CARILLON_POLICY_CODE
     CARILLON_HD bool try_pop(T& message, std::uint32_t polls) {
         choose_pages();
         return try_consume_within(
@@ -72,7 +69,6 @@ class Consumer {
     }
 
     // Takes a message packed, for types that cannot be default-constructed.
-    CARILLON_POLICY_CODE
     CARILLON_HD bool try_take(Packed<T>& message) {
         choose_pages();
         if constexpr (1 < lines_of<T> && !KeepAccess<Near>) {  // on the CPU they lie in memory
@@ -86,7 +82,6 @@ class Consumer {
 
     // Takes a message and calls `use(message)`: nothing stands between arrival and use. If the use
     // throws, the message is taken all the same, and is not delivered again.
-    CARILLON_POLICY_CODE
     template <class Use>
     CARILLON_HD bool try_consume(Use&& use) {
         if constexpr (NearQuadAccess<Near>) detail::check_device_call<void, Packed<T> const&>(use);
@@ -97,7 +92,6 @@ class Consumer {
 
     // Takes a message within `polls` looks and calls `use` with it, after choose_pages(). It calls
     // `in_vain()` whenever a look found nothing: nothing else is between two looks.
-    CARILLON_POLICY_CODE
     template <class InVain, class Use>
     CARILLON_HD bool try_consume_within(std::uint32_t polls, InVain&& in_vain, Use&& use) {
         Packed<T> message;
@@ -106,7 +100,6 @@ class Consumer {
 
     // Takes the next message, if it has wholly arrived, after choose_pages(): the lanes share its
     // quads out, and each calls put(i, quad) for its own.
-    CARILLON_POLICY_CODE
     template <class Put>
     CARILLON_HD bool try_take_quads(Put&& put) requires NearQuadAccess<Near> {
         constexpr std::size_t most = (quads_of<T> + Lanes::most - 1) / Lanes::most;
@@ -139,7 +132,6 @@ class Consumer {
     // returns how many: calls use(i, message) for each, i from 0. Their loads are in flight
     // together, `most` of them but none beyond the page, so that many in a row take the time of
     // one; for a look that mostly finds nothing try_consume() is faster.
-    CARILLON_POLICY_CODE
     template <std::uint32_t most, class Use>
     CARILLON_HD std::uint32_t try_consume_row(std::uint32_t count, Use&& use) {
         // So many are looked at together, and used one behind the other.
@@ -185,7 +177,6 @@ class Consumer {
     }
 
     // Takes as many of the next `count` messages as have arrived, in order, and returns how many.
-    CARILLON_POLICY_CODE
     CARILLON_HD std::size_t try_pop_n(T* messages, std::size_t count) {
         std::size_t taken = 0;
         while (taken < count &&
@@ -198,13 +189,11 @@ class Consumer {
     // Messages taken whose credit has not been returned.
     [[nodiscard]] CARILLON_HD std::uint32_t held() const { return held_; }
     // Returns that credit ahead of time: for a consumer that may not look again for a while.
-    CARILLON_POLICY_CODE
     CARILLON_HD void return_held() {
         if (held_ != 0) return_credit();
     }
 
     // Reads what a take reads, and takes nothing: all that is near then.
-    CARILLON_POLICY_CODE
     CARILLON_HD void warm() const requires WordAccess<Near> {
         (void)near_.load_word(&awaited()->quads[0].low);
     }
@@ -216,7 +205,6 @@ class Consumer {
         return slot_ + detail::awaited_line<T>;
     }
     // Whether message `number`, taken or not, is in its slot. On the CPU any thread may ask.
-    CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD bool holds(Sequence number) const {
         Packed<T> message;
         return detail::load_message<T>(near_, view_.slot(number), tag_of(number), message);
@@ -245,8 +233,6 @@ class Consumer {
     struct TakingRow {
         Consumer& consumer;
         std::uint32_t taken = 0;
-
-        CARILLON_POLICY_CODE
         template <class Use>
         CARILLON_HD void use(std::uint32_t i, Packed<T> const& message, Use& use) {
             taken = i + 1;
@@ -271,8 +257,6 @@ class Consumer {
         }
         return difference == 0;
     }
-
-    CARILLON_POLICY_CODE
     template <class InVain, class Use>
     CARILLON_HD bool look_within(std::uint32_t polls, Packed<T>& message, InVain&& in_vain,
                                  Use&& use) {
@@ -294,14 +278,12 @@ class Consumer {
     // C1, pairs with P1: the load is an acquire; otherwise what the line names could be read before
     // it is there. Each lane does it: each reads on its own what the line names. The lanes' loads
     // of one address are usually one access; otherwise all wait for the last.
-    CARILLON_POLICY_CODE
     CARILLON_HD bool look(Line const* slot, Packed<T>& message) {
         return lanes_.all(detail::load_message<T>(near_, slot, tag_of(next_), message));
     }
 
     // Credit of less than a batch goes back when nothing has come for a while. Sooner would be a
     // write on the bus for every call.
-    CARILLON_POLICY_CODE
     CARILLON_HD void found_nothing(std::uint32_t looks, Packed<T> const& message) {
         if (held_ == 0) return;
         misses_ += looks;
@@ -316,7 +298,6 @@ class Consumer {
 
     // C2, pairs with P3: the store depends on the loads that found every tag it covers; if it left
     // ahead of them, the slot could be written under them.
-    CARILLON_POLICY_CODE
     CARILLON_HD void return_credit() {
         detail::return_credit(far_, lanes_, credit_, next_ - 1);
         held_ = 0;
@@ -336,3 +317,4 @@ class Consumer {
 };
 
 }  // namespace carillon::detail
+CARILLON_END_POLICY_CODE

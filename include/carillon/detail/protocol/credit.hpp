@@ -9,13 +9,13 @@
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 
+CARILLON_BEGIN_POLICY_CODE
 namespace carillon::detail {
 
 // The lanes meet first (W1, for C2 and S2): otherwise the word could leave ahead of another lane's
 // loads of a slot that it covers. The word leaves now (H2): a producer may wait for it. Both
 // policies are passed by value: GCC 12 takes a reference to one without members for an object that
 // is not initialized.
-CARILLON_POLICY_CODE
 template <FarAccess Far, VotingGroup Lanes>
 CARILLON_HD void return_credit(Far far, Lanes lanes, std::uint64_t* credit, Sequence taken) {
     lanes.sync();
@@ -25,3 +25,4 @@ CARILLON_HD void return_credit(Far far, Lanes lanes, std::uint64_t* credit, Sequ
 }
 
 }  // namespace carillon::detail
+CARILLON_END_POLICY_CODE

@@ -12,6 +12,7 @@
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 
+CARILLON_BEGIN_POLICY_CODE
 namespace carillon::detail {
 
 template <class T>
@@ -31,7 +32,6 @@ class FlagWriter {
 
     // F1, pairs with F2: data that the value refers to are complete before it; otherwise a reader
     // could find them old. The word leaves now (H2), since nothing else follows it.
-    CARILLON_POLICY_CODE
     CARILLON_HD void set(T const& value, OutOfLine data = OutOfLine::none) {
         std::uint64_t word = 0;
         std::memcpy(&word, __builtin_addressof(value), sizeof(T));
@@ -55,7 +55,6 @@ class FlagReader {
 
     // F2, pairs with F1: the load is an acquire; otherwise data that the value refers to could be
     // read ahead of it. A later call never returns an older value.
-    CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD T get() const {
         std::uint64_t const word = near_.load_word(word_);
         if constexpr (std::is_same_v<T, bool>) {
@@ -78,7 +77,6 @@ class DoorbellRinger {
     CARILLON_HD explicit DoorbellRinger(std::uint64_t* word, Far far = Far()) : flag_(word, far) {}
 
     // Rings once more. With `data` earlier writes are visible to the listener that hears it.
-    CARILLON_POLICY_CODE
     CARILLON_HD void ring(OutOfLine data = OutOfLine::none) { flag_.set(++rung_, data); }
 
    private:
@@ -94,7 +92,6 @@ class DoorbellListener {
 
     // How often the doorbell was rung since the last call; 0 at once if it was not. Rings that came
     // close together are heard together; none is lost.
-    CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD std::uint64_t heard() {
         std::uint64_t const rung = flag_.get();
         std::uint64_t const news = rung - heard_;
@@ -108,3 +105,4 @@ class DoorbellListener {
 };
 
 }  // namespace carillon::detail
+CARILLON_END_POLICY_CODE

@@ -17,11 +17,11 @@
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 
+CARILLON_BEGIN_POLICY_CODE
 namespace carillon::detail {
 
 // Marks a taken message of a stripe that is about to be left. Nobody else changes the word
 // meanwhile. Orders nothing: leave_stripe() does (S9).
-CARILLON_POLICY_CODE
 template <ClaimAccess Near>
 CARILLON_HD void mark_taken(MpmcRingView const& view, Near near, Sequence sequence) {
     std::uint64_t* const word = view.left_slot(sequence);
@@ -33,7 +33,6 @@ CARILLON_HD void mark_taken(MpmcRingView const& view, Near near, Sequence sequen
     } while (seen != expected);
 }
 // Whether a message of a left stripe was marked. Called after the stripe's claim (S9).
-CARILLON_POLICY_CODE
 template <ClaimAccess Near>
 [[nodiscard]] CARILLON_HD bool is_marked(MpmcRingView const& view, Near near, Sequence sequence) {
     return near.load_word(view.left_slot(sequence)) == sequence;
@@ -42,7 +41,6 @@ template <ClaimAccess Near>
 // Leaves the stripe that begins with `begin`. One thread calls it, after all marks.
 // S9, pairs with S9: the marks, and the loads that found the messages, come before the word; else
 // the next consumer could take a message again, or return credit under these loads.
-CARILLON_POLICY_CODE
 template <ClaimAccess Near, FarAccess Far>
 CARILLON_HD void leave_stripe(MpmcRingView const& view, Near near, Far far, Sequence begin) {
     far.release();
@@ -54,7 +52,6 @@ CARILLON_HD void leave_stripe(MpmcRingView const& view, Near near, Far far, Sequ
 
 // Finds the word of the first left stripe that begins before `first`, and sets `first` to its first
 // number; nullptr if there is none. The result may be old: the claim (S9) decides.
-CARILLON_POLICY_CODE
 template <ClaimAccess Near>
 [[nodiscard]] CARILLON_HD std::uint64_t* find_left(MpmcRingView const& view, Near near,
                                                    Sequence& first) {
@@ -69,7 +66,6 @@ template <ClaimAccess Near>
 }
 
 // Whether a left stripe begins before `own`: a hint that orders nothing (S9).
-CARILLON_POLICY_CODE
 template <ClaimAccess Near>
 [[nodiscard]] CARILLON_HD bool is_left_before(MpmcRingView const& view, Near near, Sequence own) {
     return near.load_word(view.left_count()) != 0 && find_left(view, near, own) != nullptr;
@@ -78,7 +74,6 @@ template <ClaimAccess Near>
 // Claims the first stripe that is left and returns its first number, or 0 if there is none. One
 // thread calls it, which holds no stripe: so there are at most as many left as consumers, or words.
 // S9, pairs with S9: the load of the word is an acquire.
-CARILLON_POLICY_CODE
 template <ClaimAccess Near>
 [[nodiscard]] CARILLON_HD Sequence claim_left(MpmcRingView const& view, Near near) {
     while (near.load_word(view.left_count()) != 0) {
@@ -102,3 +97,4 @@ void leave_for_the_dead(MpmcRingView const& view, Near near, Far far, Sequence b
 }
 
 }  // namespace carillon::detail
+CARILLON_END_POLICY_CODE

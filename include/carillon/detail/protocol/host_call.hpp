@@ -29,6 +29,7 @@
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 
+CARILLON_BEGIN_POLICY_CODE
 namespace carillon::detail {
 
 // The result of a call to the host.
@@ -73,7 +74,6 @@ class PollDeadline {
 
     // Spends an unsuccessful poll; true after the last one. The time begins with the first poll,
     // and the clock is read now and then.
-    CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD bool passed() {
         if (polls_ % polls_between_looks == 0) {
             std::uint64_t const now = clock_.now_ns();
@@ -100,7 +100,6 @@ class PollDeadline {
 template <class Request, FarAccess Far, ClaimAccess Near>
 class BasicHostPoster {
    public:
-    CARILLON_POLICY_CODE
     CARILLON_HD explicit BasicHostPoster(MpmcRingView const& requests, Far far = Far(),
                                          Near near = Near())
         : requests_(requests, far, near) {
@@ -110,13 +109,11 @@ class BasicHostPoster {
     // Sends `request` and returns true, or returns false at once if there is no room. The host
     // serves it in turn and drops the function's result. `data` says that the request refers to
     // memory that this thread has written.
-    CARILLON_POLICY_CODE
     CARILLON_HD bool post(Request const& request, OutOfLine data = OutOfLine::none) {
         return try_send({ReplyAddress::nowhere, 0}, request, data);
     }
 
    protected:
-    CARILLON_POLICY_CODE
     CARILLON_HD bool try_send(ReplyAddress reply_to, Request const& request, OutOfLine data) {
         return requests_.try_push({reply_to, request}, true, data);
     }
@@ -129,7 +126,6 @@ class BasicHostPoster {
 template <class Request, class Reply, FarAccess Far, ClaimAccess Near, PollClock Clock>
 class BasicHostCaller : public BasicHostPoster<Request, Far, Near> {
    public:
-    CARILLON_POLICY_CODE
     CARILLON_HD BasicHostCaller(MpmcRingView const& requests, ReplySlots const& reply_slots,
                                 Clock clock = Clock(), Far far = Far(), Near near = Near())
         : BasicHostPoster<Request, Far, Near>(requests, far, near),
@@ -142,7 +138,6 @@ class BasicHostCaller : public BasicHostPoster<Request, Far, Near> {
     // `answered`, `reply` stays unchanged. Polls for at most `timeout_ns` of the device's clock;
     // with 0 it looks once. For `data` see post(). Data that the reply refers to may be read after
     // this call if the host said so (HostServiceOptions::replies).
-    CARILLON_POLICY_CODE
     CARILLON_HD HostCallResult call(Request const& request, Reply& reply, std::uint64_t timeout_ns,
                                     OutOfLine data = OutOfLine::none) {
         PollDeadline<Clock> deadline(clock_, timeout_ns);
@@ -195,3 +190,4 @@ class HostReplyWriter {
 };
 
 }  // namespace carillon::detail
+CARILLON_END_POLICY_CODE

@@ -19,6 +19,7 @@
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 
+CARILLON_BEGIN_POLICY_CODE
 namespace carillon::detail {
 
 // In device memory; the owner writes, the block polls the number.
@@ -80,7 +81,6 @@ class LeaseReader {
           far_(far) {}
 
     // T2, pairs with T1: an acquire; otherwise the place could be an earlier lease's.
-    CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD std::uint64_t number() const {
         return near_.load_word(&line_->number);
     }
@@ -91,19 +91,16 @@ class LeaseReader {
         std::uint64_t number;
         std::uint64_t own_sets;
     };
-    CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD News look() const {
         Quad const words = near_.load_pair(&line_->number);
         return {words.low, words.high};
     }
     // T9, pairs with T8: an acquire; otherwise the value could be an earlier one.
-    CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD std::uint64_t own_sets() const {
         return near_.load_word(&line_->own_sets);
     }
 
     // The place of the one channel whose number was seen.
-    CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD ChannelTable place() const {
         auto const word = [&](std::uint64_t const& at) { return near_.load_word(&at); };
         return {reinterpret_cast<std::byte*>(word(line_->in_device_memory)),
@@ -116,7 +113,6 @@ class LeaseReader {
     }
 
     // The number of the lease that laid out the place; it changes if the place begins anew.
-    CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD std::uint64_t begun() const { return near_.load_word(&line_->begun); }
 
     // The last request taken by any block: for claims (pool_places.hpp).
@@ -124,7 +120,6 @@ class LeaseReader {
 
     // T3, pairs with T4: the block's writes to the channel come before; otherwise they could appear
     // in the memory's next use.
-    CARILLON_POLICY_CODE
     CARILLON_HD void report_free(std::uint64_t number) const {
         if constexpr (requires { far_.settle(); }) far_.settle();
         far_.release();
@@ -243,3 +238,4 @@ class LeaseNewsWriter {
 };
 
 }  // namespace carillon::detail
+CARILLON_END_POLICY_CODE

@@ -19,6 +19,7 @@
 #include "carillon/detail/protocol/ring_protocol.hpp"
 #include "carillon/detail/wire/config.hpp"
 
+CARILLON_BEGIN_POLICY_CODE
 namespace carillon::detail {
 
 // The lease is looked at after this many tries: one load more than the object's own. A mailbox's
@@ -33,7 +34,6 @@ class Leased {
         : end_(of_nothing(table, shape)), lease_(table, reader), shape_(shape) {}
 
     // Follows the lease. Returns whether there is memory to look into.
-    CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD bool attend() {
         if (stage_ == Stage::lent && until_look_-- != 0) [[likely]]
             return true;
@@ -43,13 +43,11 @@ class Leased {
     }
     // Looks at the line; if is_news(), call heed() with it.
     using News = typename LeaseReader<Near, Far>::News;
-    CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD News look() const { return lease_.look(); }
     [[nodiscard]] CARILLON_HD bool is_news(News const& line) const {
         return line.number != seen_ || line.own_sets != own_sets_;
     }
     // Follows the lease, like attend(), when the line was already looked at.
-    CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD bool heed(News const& line) {
         if (line.own_sets != own_sets_) [[unlikely]] {
             own_sets_ = lease_.own_sets();
@@ -73,7 +71,6 @@ class Leased {
         if (ending()) --rest_;
     }
     // Call it when nothing of the memory is touched any more.
-    CARILLON_POLICY_CODE
     CARILLON_HD void leave() {
         stage_ = Stage::none;
         lease_.report_free(seen_);
@@ -87,8 +84,6 @@ class Leased {
 
    private:
     enum class Stage : std::uint32_t { none, lent, ending };
-
-    CARILLON_POLICY_CODE
     CARILLON_HD void begin() {
         std::uint64_t const begun = lease_.begun();
         if (begun == begun_) return;
@@ -128,7 +123,6 @@ class LeasedMailboxReader {
         : leased_(table, reader, shape), own_(own) {}
 
     // See MailboxReader::refresh.
-    CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD bool refresh(T& value) {
         // The two loads are in flight together. If the line has news, the client's value is looked
         // for once more, and the owner's is handed out last.
@@ -143,8 +137,6 @@ class LeasedMailboxReader {
 
    private:
     using Ends = Leased<MailboxReader<T, Near>, MailboxLayout, Near, Far>;
-
-    CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD bool refresh_anew(typename Ends::News const& line, T& value) {
         bool news = false;
         if (leased_.heed(line)) {
@@ -169,7 +161,6 @@ class LeasedConsumer {
         : leased_(table, reader, shape) {}
 
     // See Consumer::try_pop.
-    CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD bool try_pop(T& message) {
         if (!leased_.attend()) return false;
         bool const taken = leased_.may_take() && leased_.end().try_pop(message);
@@ -190,13 +181,11 @@ class LeasedProducer {
         : leased_(table, reader, shape) {}
 
     // See Producer::try_push. Without a client the message is dropped: returns false.
-    CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD bool try_push(T const& message, OutOfLine data = OutOfLine::none) {
         return look() && leased_.end().try_push(message, data);
     }
     // Does a push's look at the lease, for a kernel that has nothing to push for a while. Returns
     // whether there is a client. Until the end looks, the next client does not get in.
-    CARILLON_POLICY_CODE
     CARILLON_HD bool look() {
         if (!leased_.attend()) return false;
         if (!leased_.ending()) return true;
@@ -220,7 +209,6 @@ class LeasedChunkReader {
 
     // See ChunkConsumer::try_take. If a client claims a size beyond the chunk's, the chunk's own
     // size is used.
-    CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD bool try_take(ChunkView<Meta>& chunk) {
         if (!leased_.attend()) return false;
         auto& end = leased_.end();
@@ -238,7 +226,6 @@ class LeasedChunkReader {
         return taken;
     }
     // See ChunkConsumer::release.
-    CARILLON_POLICY_CODE
     CARILLON_HD bool release(Sequence sequence) {
         bool const released = leased_.end().release(sequence);
         if (sequence == last_taken_) holds_ = false;
@@ -254,3 +241,4 @@ class LeasedChunkReader {
 };
 
 }  // namespace carillon::detail
+CARILLON_END_POLICY_CODE

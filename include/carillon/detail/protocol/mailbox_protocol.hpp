@@ -38,6 +38,7 @@
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 
+CARILLON_BEGIN_POLICY_CODE
 namespace carillon::detail {
 
 inline constexpr std::size_t largest_mailbox_value = 4096;
@@ -124,7 +125,6 @@ class MailboxWriter {
 
     // M1, pairs with M2: data that the value refers to are complete before it; otherwise a reader
     // could find them old.
-    CARILLON_POLICY_CODE
     CARILLON_HD void set(T const& value, OutOfLine data = OutOfLine::none) {
         if (data == OutOfLine::written) far_.release();
         // The version is spent even if a flush throws: no two values have the same tags.
@@ -164,7 +164,6 @@ class MailboxReader {
     // load of a word. Wait-free: it looks at no more than capacity + 1 versions, whatever the
     // writer does. If none is whole, because the value is still arriving or the writer is faster
     // than this copy, a later call sees it or a newer one.
-    CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD bool refresh(T& value) {
         Threads const threads;
         Incoming own;
@@ -206,7 +205,6 @@ class MailboxReader {
 
     // The newest version, or the one before the last if the newest was looked at already. It needs
     // no order with M2: the lines themselves tell their version.
-    CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD Sequence next_wanted(Sequence& newest, Sequence wanted) const {
         Sequence const told = near_.load_word(view_.newest);
         if (told == newest) return wanted - 1;
@@ -216,7 +214,6 @@ class MailboxReader {
 
     // M2, pairs with M1: the loads are acquires; otherwise data that the value refers to could be
     // read ahead of it.
-    CARILLON_POLICY_CODE
     CARILLON_HD void load_lines(Sequence version, Incoming& incoming) const {
         Threads const threads;
         Line const* const slot = view_.slot(version);
@@ -257,3 +254,4 @@ class MailboxReader {
 };
 
 }  // namespace carillon::detail
+CARILLON_END_POLICY_CODE

@@ -10,6 +10,7 @@
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 
+CARILLON_BEGIN_POLICY_CODE
 namespace carillon::detail {
 
 // A message's shape for a ring: the quads that it fills, and the lines of a slot.
@@ -40,7 +41,6 @@ template <class T>
 inline constexpr std::size_t awaited_line = lines_of<T> - 1;
 
 // keep_whole() for the line that load_message() always loads, after it found no message.
-CARILLON_POLICY_CODE
 template <class T, NearAccess Near>
 CARILLON_HD void keep_message(Near const& near, Packed<T> const& message) {
     constexpr std::size_t line = awaited_line<T>;
@@ -50,7 +50,6 @@ CARILLON_HD void keep_message(Near const& near, Packed<T> const& message) {
 // Loads the lines of a message from `first` to `last`; returns whether all have arrived. Each step
 // of the recursion loads lines that are in flight together, and has a constant number of them: the
 // compiler leaves the lines of a loop in local memory, where they are loaded one by one.
-CARILLON_POLICY_CODE
 template <class T, std::size_t first, std::size_t last, NearAccess Near>
 [[nodiscard]] CARILLON_HD bool load_lines(Near const& near, Line const* slot, Tag tag, Line* into) {
     constexpr std::size_t count = (std::min)(lines_in_flight<T>, last - first + 1);
@@ -85,7 +84,6 @@ template <class T, std::size_t first, std::size_t last, NearAccess Near>
 
 // Loads the message in `slot` and returns whether it is the one with `tag`, whole. For a long one
 // only the last line is looked at until that is there. The last load is an acquire (C1, S4, A2).
-CARILLON_POLICY_CODE
 template <class T, NearAccess Near>
 [[nodiscard]] CARILLON_HD bool load_message(Near const& near, Line const* slot, Tag tag,
                                             Packed<T>& into) {
@@ -119,7 +117,6 @@ inline constexpr std::uint32_t row_of = lines_of<T> > 1 || lines_of<Answer> > 1 
 
 // Loads `count` messages of one line each, from slot(0), slot(1), ...: the loads are in flight
 // together, and the last one is the acquire.
-CARILLON_POLICY_CODE
 template <class T, NearAccess Near, class Slot, std::uint32_t count>
 CARILLON_HD void load_row(Near const& near, Packed<T> (&into)[count], Slot&& slot) {
     static_assert(lines_of<T> == 1);
@@ -131,7 +128,6 @@ CARILLON_HD void load_row(Near const& near, Packed<T> (&into)[count], Slot&& slo
 }
 
 // keep_whole() for the quads that load_row() has loaded.
-CARILLON_POLICY_CODE
 template <class T, NearAccess Near, std::uint32_t count>
 CARILLON_HD void keep_row(Near const& near, Packed<T> const (&row)[count]) {
     Quad quads[count * quads_of<T>];
@@ -146,7 +142,6 @@ CARILLON_HD void keep_row(Near const& near, Packed<T> const (&row)[count]) {
 }
 
 // Stores a message into its slot, whose lines have the tag `previous`.
-CARILLON_POLICY_CODE
 template <class T, FarAccess Far>
 CARILLON_ALWAYS_INLINE CARILLON_HD void store_message(Far const& far, Line* slot,
                                                       Packed<T> const& message, Tag previous) {
@@ -158,3 +153,4 @@ CARILLON_ALWAYS_INLINE CARILLON_HD void store_message(Far const& far, Line* slot
 }
 
 }  // namespace carillon::detail
+CARILLON_END_POLICY_CODE

@@ -11,12 +11,12 @@
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 
+CARILLON_BEGIN_POLICY_CODE
 namespace carillon::detail {
 
 // Stores `count` messages into slots in a row, of `slot_lines` lines each, the first with tag
 // `first`; `previous` is the tag that the first slot holds until now. Payloads that fill a line are
 // stored directly from memory.
-CARILLON_POLICY_CODE
 template <class T, FarAccess Far>
 CARILLON_HD void store_messages(Far const& far, Line* to, std::uint32_t slot_lines,
                                 T const* messages, std::size_t count, Tag first, Tag previous) {
@@ -46,3 +46,4 @@ CARILLON_HD void store_messages(Far const& far, Line* to, std::uint32_t slot_lin
 }
 
 }  // namespace carillon::detail
+CARILLON_END_POLICY_CODE

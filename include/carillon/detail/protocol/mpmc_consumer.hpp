@@ -14,6 +14,7 @@
 #include "carillon/detail/wire/device_call.hpp"
 #include "carillon/detail/wire/line.hpp"
 
+CARILLON_BEGIN_POLICY_CODE
 namespace carillon::detail {
 
 // After this many failed polls in a row a consumer checks whether its line was given up; a power of
@@ -29,8 +30,6 @@ class MpmcConsumer {
    public:
     // Lines that one lane loads before it looks at the first.
     static constexpr std::uint32_t read_ahead = 4;
-
-    CARILLON_POLICY_CODE
     CARILLON_HD explicit MpmcConsumer(MpmcRingView const& view, Near near = Near(), Far far = Far(),
                                       Lanes lanes = Lanes())
         : view_(view), near_(near), far_(far), lanes_(lanes) {
@@ -41,7 +40,6 @@ class MpmcConsumer {
     // and calls use(message, sequence) for each, in a lane's order. Returns to every lane whether
     // any lane took one. A message is taken before it is used: if `use` throws, that message and
     // those before it are not delivered again, and the next poll continues behind it.
-    CARILLON_POLICY_CODE
     template <class Use>
     CARILLON_HD bool poll(Use&& use) {
         if constexpr (NearQuadAccess<Near>) detail::check_device_call<void, T, Sequence>(use);
@@ -66,7 +64,6 @@ class MpmcConsumer {
 
     // Leaves the rest of its stripe to the next consumer that looks for one. Call it before this
     // end goes, or rests: a stripe that nobody takes fills the ring. The end may poll again.
-    CARILLON_POLICY_CODE
     CARILLON_HD void hand_on() requires hands_on {
         if (begin_ == 0) return;
         for (std::uint32_t i = 0; i < mine_taken_; ++i) {
@@ -99,8 +96,6 @@ class MpmcConsumer {
     [[nodiscard]] CARILLON_HD Sequence sequence(std::uint32_t mine) const {
         return begin_ + lanes_.thread_rank() + std::uint64_t{mine} * lanes_.size();
     }
-
-    CARILLON_POLICY_CODE
     CARILLON_HD void claim() {
         if constexpr (hands_on) {
             resumed_ = false;
@@ -114,7 +109,6 @@ class MpmcConsumer {
 
     // Continues the first stripe that is left, if there is one. The next claim looks again: this
     // consumer may have left its own stripe, for whose credit producers wait next.
-    CARILLON_POLICY_CODE
     CARILLON_HD bool resume_left() {
         Sequence found = 0;
         if (is_leader(lanes_)) found = detail::claim_left(view_, near_);
@@ -129,7 +123,6 @@ class MpmcConsumer {
 
     // Producers wait for the credit of the first stripe: if that is left, this consumer leaves its
     // own stripe, and the next poll continues the first.
-    CARILLON_POLICY_CODE
     CARILLON_HD void look_for_left() {
         bool is_left = false;
         if (is_leader(lanes_)) is_left = detail::is_left_before(view_, near_, begin_);
@@ -137,7 +130,6 @@ class MpmcConsumer {
     }
 
     // In a stripe that another consumer has begun, skips its taken lines, lane by lane.
-    CARILLON_POLICY_CODE
     CARILLON_HD void pass_over_marked() {
         while (mine_taken_ < mine() && detail::is_marked(view_, near_, sequence(mine_taken_))) {
             ++mine_taken_;
@@ -147,7 +139,6 @@ class MpmcConsumer {
 
     // S4, pairs with S1: the loads are acquires; otherwise data that a message refers to could be
     // read before they are there.
-    CARILLON_POLICY_CODE
     template <class Use>
     CARILLON_HD std::uint32_t take(Use&& use) {
         std::uint32_t const left = mine() - mine_taken_;
@@ -183,14 +174,11 @@ class MpmcConsumer {
         }
         return got;
     }
-
-    CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD bool load(Sequence awaited, Packed<T>& message) const {
         return detail::load_message<T>(near_, view_.slot(awaited), tag_of(awaited), message);
     }
 
     // Takes the next of this thread's messages, if it is there.
-    CARILLON_POLICY_CODE
     template <class Use>
     CARILLON_HD bool take_next(Use&& use) {
         Sequence const awaited = sequence(mine_taken_);
@@ -206,7 +194,6 @@ class MpmcConsumer {
 
     // Takes those of its next `left` messages that are there, at most read_ahead. Their loads are
     // in flight together, and the last one is the acquire (S4).
-    CARILLON_POLICY_CODE
     template <class Use>
     CARILLON_HD std::uint32_t take_row(std::uint32_t left, Use&& use) {
         if (left == 0) return 0;
@@ -231,7 +218,6 @@ class MpmcConsumer {
 
     // S4, pairs with S5 too: a number is given up after every earlier line of living producers, and
     // its word is loaded ahead of the line. So a line that is there is taken, whoever wrote it.
-    CARILLON_POLICY_CODE
     template <class Use>
     CARILLON_HD std::uint32_t skip_if_given_up(Use&& use) {
         Sequence const awaited = sequence(mine_taken_);
@@ -250,7 +236,6 @@ class MpmcConsumer {
 
     // S2, pairs with S3: every lane has found the tags of its lines; otherwise a slot could be
     // written while a lane still looks at it.
-    CARILLON_POLICY_CODE
     CARILLON_HD void return_credit() {
         detail::return_credit(far_, lanes_, view_.credit(begin_), view_.stripe_end(begin_));
         begin_ = 0;
@@ -270,3 +255,4 @@ class MpmcConsumer {
 };
 
 }  // namespace carillon::detail
+CARILLON_END_POLICY_CODE

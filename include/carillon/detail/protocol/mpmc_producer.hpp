@@ -15,13 +15,13 @@
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 
+CARILLON_BEGIN_POLICY_CODE
 namespace carillon::detail {
 
 // One thread's end that writes lines. Any number of threads have one each.
 template <class T, FarAccess Far, ClaimAccess Near, RecordsThrough<Near> Record = NoRecord>
 class MpmcProducer {
    public:
-    CARILLON_POLICY_CODE
     CARILLON_HD explicit MpmcProducer(MpmcRingView const& view, Far far = Far(), Near near = Near(),
                                       Record record = Record())
         : view_(view), claimer_(view, near, record), far_(far) {
@@ -29,14 +29,12 @@ class MpmcProducer {
     }
 
     // Publishes one message and returns true, or returns false at once when there is no room.
-    CARILLON_POLICY_CODE
     CARILLON_HD bool try_push(T const& message, OutOfLine data = OutOfLine::none) {
         return try_push_n(&message, 1, data) == 1;
     }
 
     // Publishes the first ones of `count` messages, as many as there is room for, in a row, with
     // one claim and one fence; returns how many.
-    CARILLON_POLICY_CODE
     CARILLON_HD std::size_t try_push_n(T const* messages, std::size_t count,
                                        OutOfLine data = OutOfLine::none) {
         std::uint32_t const most =
@@ -58,14 +56,12 @@ class MpmcProducer {
     }
 
     // Reads what a push reads, so that it is near, without claiming or storing.
-    CARILLON_POLICY_CODE
     CARILLON_HD void warm() {
         Sequence const next = claimer_.look();
         if constexpr (requires { far_.warm(view_.slot(next)); }) far_.warm(view_.slot(next));
     }
 
    private:
-    CARILLON_POLICY_CODE
     CARILLON_HD void store(Sequence sequence, T const* messages, std::uint32_t count) {
         detail::store_messages(far_, view_.slot(sequence), view_.shape.slot_lines, messages, count,
                                tag_of(sequence), tag_of(sequence - view_.capacity));
@@ -81,7 +77,6 @@ class MpmcProducer {
 template <class T, FarAccess Far, ClaimAccess Near, VotingGroup Lanes>
 class LanesProducer {
    public:
-    CARILLON_POLICY_CODE
     CARILLON_HD explicit LanesProducer(MpmcRingView const& view, Far far = Far(),
                                        Near near = Near(), Lanes lanes = Lanes())
         : view_(view), claimer_(view, near, NoRecord()), far_(far), lanes_(lanes) {
@@ -90,7 +85,6 @@ class LanesProducer {
 
     // Publishes the messages of the lanes that have one, or none if there is no room for all.
     // Returns to every lane whether it did.
-    CARILLON_POLICY_CODE
     CARILLON_HD bool try_push(T const& message, bool has_one = true,
                               OutOfLine data = OutOfLine::none) {
         std::uint32_t const count = lanes_.count(has_one);
@@ -110,7 +104,6 @@ class LanesProducer {
 
     // Publishes `count` messages of every lane with one claim: claims come one after the other, so
     // larger ones are faster. Message i of all lanes comes before message i + 1 of any.
-    CARILLON_POLICY_CODE
     template <std::size_t count>
     CARILLON_HD bool try_push_all(T const (&messages)[count], OutOfLine data = OutOfLine::none) {
         auto const all = static_cast<std::uint32_t>(count) * lanes_.size();
@@ -127,7 +120,6 @@ class LanesProducer {
     }
 
    private:
-    CARILLON_POLICY_CODE
     CARILLON_HD void store(T const& message, Sequence sequence) {
         Line* const slot = view_.slot(sequence);
         detail::store_message<T>(far_, slot, pack(message, tag_of(sequence)),
@@ -142,3 +134,4 @@ class LanesProducer {
 };
 
 }  // namespace carillon::detail
+CARILLON_END_POLICY_CODE

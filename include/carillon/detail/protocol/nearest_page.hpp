@@ -13,11 +13,11 @@
 #include "carillon/detail/access/device_near_far.hpp"
 #include "carillon/detail/wire/config.hpp"
 
+CARILLON_BEGIN_POLICY_CODE
 namespace carillon::detail {
 
 // The time of `atomics` atomics on `word`, in ticks, including a look at the clock. The word never
 // is `never`.
-CARILLON_POLICY_CODE
 template <class Near, class Clock>
 CARILLON_HD std::uint64_t time_of_atomics(Near const& near, Clock const& clock, std::uint64_t* word,
                                           std::uint64_t never, unsigned atomics) {
@@ -34,7 +34,6 @@ CARILLON_HD std::uint64_t time_of_atomics(Near const& near, Clock const& clock, 
 // The index of the nearest of `count` pages in device memory, `stride` bytes apart. It takes 24
 // atomics for each page, on one word of each, `first` in the first. They change nothing, since none
 // of these words ever is `never`, and concurrent writes of the CPU stay.
-CARILLON_POLICY_CODE
 template <class Near, class Clock>
 CARILLON_HD unsigned nearest_page(Near const& near, Clock const& clock, std::uint64_t* first,
                                   std::size_t stride, unsigned count, std::uint64_t never) {
@@ -58,7 +57,6 @@ CARILLON_HD unsigned nearest_page(Near const& near, Clock const& clock, std::uin
 
 // Chooses the nearer of two pages, for the rings of device ends.
 struct NearestPage {
-    CARILLON_POLICY_CODE
     template <class Near>
     [[nodiscard]] CARILLON_HD unsigned operator()(Near const& near, std::uint64_t* first,
                                                   std::size_t stride, std::uint64_t never) const {
@@ -67,3 +65,4 @@ struct NearestPage {
 };
 
 }  // namespace carillon::detail
+CARILLON_END_POLICY_CODE

@@ -33,6 +33,7 @@
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 
+CARILLON_BEGIN_POLICY_CODE
 namespace carillon::detail {
 
 // The most clients that a pool has in other processes.
@@ -68,7 +69,6 @@ class PoolPlaces {
     // Takes a request of a client that has one, or returns false at once if it found none. It looks
     // once at each client that is at home, from the one behind the last served on. Now and then it
     // first looks at the next stranger.
-    CARILLON_POLICY_CODE
     CARILLON_HD bool try_take(Taken& taken) {
         std::uint32_t const sweep = sweeps_++;
         bool const look = sweep % sweeps.per_look == 0;
@@ -89,7 +89,6 @@ class PoolPlaces {
 
     // P1, pairs with C1: data that the reply refers to are complete before it, if `data` says so.
     // The reply leaves now (H2), since its client waits.
-    CARILLON_POLICY_CODE
     CARILLON_HD void answer(Taken const& taken, Packed<Reply> const& reply, OutOfLine data) const {
         if (data == OutOfLine::written) far_.release();
         detail::store_message<Reply>(far_, taken.reply, with_tag(reply, taken.number),
@@ -107,8 +106,6 @@ class PoolPlaces {
         RingSlots replies;
         std::uint32_t place;
     };
-
-    CARILLON_POLICY_CODE
     CARILLON_HD bool try_take(Channel& channel, Taken& taken, bool keep) {
         Packed<Request> message;
         Tag const awaited = tag_of(channel.next);
@@ -148,7 +145,6 @@ class PoolPlaces {
     }
 
     // T6, pairs with T5: the numbers are loaded after their news.
-    CARILLON_POLICY_CODE
     CARILLON_HD void look_at_leases() {
         std::uint64_t const news = near_.load_word(leases_.news);
         if (news == news_) [[likely]]
@@ -169,8 +165,6 @@ class PoolPlaces {
         }
         find_homes();
     }
-
-    CARILLON_POLICY_CODE
     template <class Lease>
     CARILLON_HD void add(unsigned place, Lease const& lease) {
         ChannelView const view = lease.place().channel(0);
@@ -217,3 +211,4 @@ class PoolPlaces {
 };
 
 }  // namespace carillon::detail
+CARILLON_END_POLICY_CODE

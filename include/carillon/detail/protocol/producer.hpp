@@ -16,6 +16,7 @@
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 
+CARILLON_BEGIN_POLICY_CODE
 namespace carillon::detail {
 
 // The end that writes lines. Far: how it touches the slots; Near: how it touches the credit word.
@@ -34,7 +35,6 @@ template <class T, FarAccess Far, WordAccess Near, DoorbellThrough<Far> Ringer =
           VotingGroup Lanes = OneThread, class Pages = FixedPages>
 class Producer {
    public:
-    CARILLON_POLICY_CODE
     CARILLON_HD explicit Producer(RingView const& view, Far far = Far(), Near near = Near(),
                                   Ringer doorbell = Ringer(), Lanes lanes = Lanes())
         : next_(view.first),
@@ -52,7 +52,6 @@ class Producer {
     }
 
     // Publishes one message and returns true, or returns false at once when the ring is full.
-    CARILLON_POLICY_CODE
     CARILLON_HD bool try_push(T const& message, OutOfLine data = OutOfLine::none) {
         if (was_full()) [[unlikely]]
             return false;
@@ -63,7 +62,6 @@ class Producer {
 
     // Pushes a message whose line leaves this side when the caller commits it, through the far
     // policy: one commit for lines of several rings. A producer with a doorbell cannot do this.
-    CARILLON_POLICY_CODE
     CARILLON_HD bool try_push_uncommitted(
         T const& message,
         OutOfLine data = OutOfLine::none) requires std::same_as<Ringer, NoDoorbell> {
@@ -76,7 +74,6 @@ class Producer {
 
     // Publishes the first ones of `count` messages, as many as there is room for, and returns how
     // many: with one fence for all of them. `data` is for what any of them refers to.
-    CARILLON_POLICY_CODE
     CARILLON_HD std::size_t try_push_n(T const* messages, std::size_t count,
                                        OutOfLine data = OutOfLine::none) {
         static_assert(Lanes::most == 1, "carillon: how many messages fit is not voted on");
@@ -98,7 +95,6 @@ class Producer {
     }
 
     // Pushes a message that is packed already, whatever its tags.
-    CARILLON_POLICY_CODE
     CARILLON_HD bool try_put(Packed<T> const& message, OutOfLine data = OutOfLine::none) {
         if (was_full()) [[unlikely]]
             return false;
@@ -108,20 +104,17 @@ class Producer {
     }
     // Pushes a packed message that has room, as was_full() has said, and does nothing else: the
     // caller that asks for room looks at the credit.
-    CARILLON_POLICY_CODE
     CARILLON_HD void put(Packed<T> const& message, OutOfLine data = OutOfLine::none) {
         commit(store(with_tag(message, tag_of(next_)), data));
     }
 
     // How many messages have room, as far as is known; looks again where it is less than `wanted`.
-    CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD std::uint32_t room(std::uint32_t wanted) {
         if (room_ < wanted) look_at_credit();
         return room_;
     }
 
     // How many messages, `wanted` at most, there is room for in a row.
-    CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD std::uint32_t room_in_a_row(std::uint32_t wanted) {
         std::uint32_t const row = view_.slot_lines() == 1 ? view_.slots_in_a_row(next_) : 1;
         if (wanted > row) wanted = row;
@@ -131,7 +124,6 @@ class Producer {
 
     // Puts packed message number `i`, whatever its tag, of a row of at most `most` that there is
     // room for. It leaves with the row, or before.
-    CARILLON_POLICY_CODE
     template <std::uint32_t most>
     CARILLON_HD void stage(std::uint32_t i, Packed<T> const& message) requires
         std::same_as<Ringer, NoDoorbell> && std::same_as<Pages, FixedPages> {
@@ -145,7 +137,6 @@ class Producer {
     }
     // Publishes the first `count` staged messages, at least one; they leave together if the far
     // policy can do that.
-    CARILLON_POLICY_CODE
     template <std::uint32_t most>
     CARILLON_HD void put_staged(std::uint32_t count) {
         if constexpr (RowAccess<Far>) {
@@ -159,7 +150,6 @@ class Producer {
     // Publishes `count` lines and returns true, or returns false at once when there is no room for
     // all. The lanes store a quad each: words_of(i).word are the payload words of quad i, of those
     // of all lines. No lane waits for another: each quad carries its tag.
-    CARILLON_POLICY_CODE
     template <class WordsOf>
     CARILLON_HD bool try_push_quads(std::uint32_t count, WordsOf&& words_of) requires
         QuadAccess<Far> && std::same_as<Ringer, NoDoorbell> && std::same_as<Pages, FixedPages> {
@@ -179,7 +169,6 @@ class Producer {
 
     // Publishes one message and returns true, or returns false at once when the ring is full. The
     // lanes store some quads each: words_of(i).word are the payload words of quad i.
-    CARILLON_POLICY_CODE
     template <class WordsOf>
     CARILLON_HD bool try_push_shared_out(WordsOf&& words_of,
                                          OutOfLine data = OutOfLine::none) requires
@@ -196,11 +185,9 @@ class Producer {
     }
 
     // True when no slot was free just now.
-    CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD bool was_full() { return lacks_room(1); }
 
     // Reads what a push reads, and stores nothing: all that is near then. Looks at the credit, too.
-    CARILLON_POLICY_CODE
     CARILLON_HD void warm() {
         look_at_credit();
         if constexpr (requires { far_.warm(slot_); }) far_.warm(slot_);
@@ -222,15 +209,12 @@ class Producer {
 
     // P2, through H2: what was stored leaves this side now, not when a write-combining buffer
     // happens to be evicted. Quads need no order: each carries its tag.
-    CARILLON_POLICY_CODE
     CARILLON_HD void commit(Written written) {
         if (is_leader(lanes_)) {
             far_.commit(written.where, written.bytes);
             doorbell_.commit(far_);
         }
     }
-
-    CARILLON_POLICY_CODE
     CARILLON_HD Written store(Packed<T> const& message, OutOfLine data) {
         bool const told = ask_for_pages();
         Written const written = told ? Written{slot_, sizeof(Packed<T>)} : whole_ring();
@@ -252,7 +236,6 @@ class Producer {
 
     // P4, pairs with C3: whether it is known in which page the consumer looks for the next line.
     // Until then it goes to both: into the other one alone, it would never be found.
-    CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD bool ask_for_pages() {
         if constexpr (Pages::paired) {
             if (!pages_.known()) [[unlikely]] {
@@ -264,13 +247,11 @@ class Producer {
     }
 
     // A push looks at the credit four times a lap, after a publish, where nobody waits for it.
-    CARILLON_POLICY_CODE
     CARILLON_HD void look_now_and_then() {
         if ((tag_of(next_) & (view_.capacity / 4 - 1)) == 0) look_at_credit();
     }
 
     // Stores `count` messages in as many slots in a row.
-    CARILLON_POLICY_CODE
     CARILLON_HD Written store_row(T const* messages, std::size_t count) {
         bool const told = ask_for_pages();
         Written const written =
@@ -297,8 +278,6 @@ class Producer {
         room_ -= static_cast<std::uint32_t>(count);
         slot_ = pages_.slot(view_, next_);
     }
-
-    CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD bool lacks_room(std::uint32_t lines) {
         if (!lanes_.any(room_ < lines)) return false;
         look_at_credit();
@@ -308,7 +287,6 @@ class Producer {
     // P3, pairs with C2: the slot's last line was taken before it is written again; otherwise a
     // line is lost. A consumer that is wrong may write any credit there: it has lines overwritten,
     // but never more than there are. Each lane looks before its own stores.
-    CARILLON_POLICY_CODE
     CARILLON_HD void look_at_credit() {
         Sequence const taken = near_.load_word(credit_);
         auto const outstanding = static_cast<std::int64_t>(next_ - 1 - taken);
@@ -332,3 +310,4 @@ class Producer {
 };
 
 }  // namespace carillon::detail
+CARILLON_END_POLICY_CODE

@@ -24,6 +24,7 @@
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 
+CARILLON_BEGIN_POLICY_CODE
 namespace carillon::detail {
 
 // The place for the reply to a request.
@@ -63,7 +64,6 @@ struct ReplySlots {
 };
 
 // Whether all quads of the reply with this number are in the slot.
-CARILLON_POLICY_CODE
 template <NearAccess Near>
 [[nodiscard]] CARILLON_HD bool has_reply(ReplySlots const& reply_slots, std::uint32_t slot,
                                          Tag number, Near const& near) {
@@ -101,7 +101,6 @@ class ReplySlotClaim {
 
     // Takes a free slot and returns true, or returns false at once if there is none. Taking the
     // caller's previous slot costs one access.
-    CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD bool try_claim() {
         if (slot_ == ReplyAddress::nowhere) {
             slot_ = static_cast<std::uint32_t>(near_.fetch_add(slots_.next, 1) % slots_.count);
@@ -117,7 +116,6 @@ class ReplySlotClaim {
     }
 
     // Takes its own slot and returns true, or false while a late reply to it is outstanding.
-    CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD bool try_claim_own() {
         if (known_free_ && exchange()) return true;
         known_free_ = false;
@@ -129,14 +127,12 @@ class ReplySlotClaim {
 
     // A2, pairs with A1: the load is an acquire; otherwise data that the reply refers to could be
     // read ahead of it. Returns whether the reply is there.
-    CARILLON_POLICY_CODE
     template <class Reply>
     [[nodiscard]] CARILLON_HD bool look(Packed<Reply>& reply) const {
         return detail::load_message<Reply>(near_, slots_.line(slot_), number(), reply);
     }
 
     // Reads what a claim and a look read.
-    CARILLON_POLICY_CODE
     CARILLON_HD void warm() const {
         (void)near_.load_word(word());
         (void)near_.load_word(&slots_.line(slot_)->quads[0].low);
@@ -144,11 +140,8 @@ class ReplySlotClaim {
 
     // Each ends the claim; call one of the three. give_back(): the reply was taken. give_up():
     // nobody waits for it any more. take_back(): the request was not sent, so there was no call.
-    CARILLON_POLICY_CODE
     CARILLON_HD void give_back() { leave(1, true); }
-    CARILLON_POLICY_CODE
     CARILLON_HD void give_up() { leave(1, false); }
-    CARILLON_POLICY_CODE
     CARILLON_HD void take_back() { leave(~std::uint64_t{0}, true); }
 
    private:
@@ -158,13 +151,10 @@ class ReplySlotClaim {
     // Needs no order but A3's. Whether the slot has no caller and no outstanding reply. The line's
     // payload is not read: if another caller claims the slot meanwhile, and the host writes it, the
     // exchange fails.
-    CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD bool is_free() const {
         if ((word_ & 1) != 0) return false;
         return has_reply(slots_, slot_, tag_of(word_ / 2), near_);
     }
-
-    CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD bool exchange() {
         if (near_.compare_exchange(word(), word_, word_ + 1) != word_) return false;
         ++word_;
@@ -174,7 +164,6 @@ class ReplySlotClaim {
     // A3, pairs with A1 of the call after: it comes after the loads that found the reply's tags, on
     // which it depends. Otherwise a caller could still look at the line while the next caller's
     // reply is written into it.
-    CARILLON_POLICY_CODE
     CARILLON_HD void leave(std::uint64_t step, bool known_free) {
         known_free_ = known_free;
         if constexpr (revocable) {
@@ -212,7 +201,6 @@ class ReplyWriter {
     // A1, pairs with A2: data that the reply refers to are complete before it, if `data` says so;
     // otherwise the caller could find them old. The line leaves now (H2), since its caller waits.
     // The slot's previous line is of the call before.
-    CARILLON_POLICY_CODE
     template <class Reply>
     CARILLON_HD void answer(ReplyAddress to, Reply const& reply,
                             OutOfLine data = OutOfLine::none) const {
@@ -229,3 +217,4 @@ class ReplyWriter {
 };
 
 }  // namespace carillon::detail
+CARILLON_END_POLICY_CODE

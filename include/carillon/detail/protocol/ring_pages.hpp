@@ -19,6 +19,7 @@
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 
+CARILLON_BEGIN_POLICY_CODE
 namespace carillon::detail {
 
 // For an end that chooses nothing: the slots lie in one run, or in the first page of each pair.
@@ -59,7 +60,6 @@ class ToldPages {
     // Whether the consumer will look at the last slot; if unknown it may look at the other page's.
     [[nodiscard]] CARILLON_HD bool known() const { return (word_ & known_pages) != 0; }
     // Looks whether the choice is known by now.
-    CARILLON_POLICY_CODE
     template <WordAccess Near>
     CARILLON_HD Line* look(Near const& near, RingSlots const& view, Sequence sequence) {
         word_ = near.load_word(told_ + view.word_of(sequence));
@@ -92,7 +92,6 @@ class ChosenPages {
     }
 
     // Every lane calls it, before it takes the ring's first message, `first`.
-    CARILLON_POLICY_CODE
     template <NearAccess Near, FarAccess Far, VotingGroup Lanes>
     CARILLON_HD void choose(Near const& near, Far const& far, Lanes const& lanes,
                             RingSlots const& view, Sequence first) {
@@ -113,7 +112,6 @@ class ChosenPages {
     }
 
    private:
-    CARILLON_POLICY_CODE
     template <class Near>
     [[nodiscard]] CARILLON_HD PageWord choose_word(Near const& near, RingSlots const& view,
                                                    Sequence first, std::uint32_t word) const {
@@ -139,3 +137,4 @@ class ChosenPages {
 };
 
 }  // namespace carillon::detail
+CARILLON_END_POLICY_CODE

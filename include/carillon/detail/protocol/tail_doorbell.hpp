@@ -9,6 +9,7 @@
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 
+CARILLON_BEGIN_POLICY_CODE
 namespace carillon::detail {
 
 // A producer's word beside the lines, through its own far policy: stored after a line; it leaves
@@ -36,14 +37,11 @@ class TailDoorbell {
    public:
     // With nullptr nothing is rung, like NoDoorbell, decided at run time.
     CARILLON_HD explicit TailDoorbell(std::uint64_t* word = nullptr) : word_(word) {}
-
-    CARILLON_POLICY_CODE
     template <FarAccess Far>
     CARILLON_HD void store(Far const& far, Sequence published) const {
         if (word_ != nullptr) far.store_word(word_, published);
     }
     // B1, beside P2: otherwise the doorbell may linger, and nobody looks at the line.
-    CARILLON_POLICY_CODE
     template <FarAccess Far>
     CARILLON_HD void commit(Far const& far) const {
         if (word_ != nullptr) far.commit(word_, sizeof(*word_));
@@ -54,3 +52,4 @@ class TailDoorbell {
 };
 
 }  // namespace carillon::detail
+CARILLON_END_POLICY_CODE

@@ -4,14 +4,20 @@
 
 #include "carillon/detail/wire/language.hpp"
 
-// CARILLON_POLICY_CODE goes before a CARILLON_HD function that calls an access policy. The policy
-// decides on which side the instantiation can run, and nvcc must not complain about the other.
+// Between CARILLON_BEGIN_POLICY_CODE and CARILLON_END_POLICY_CODE, CARILLON_HD functions call
+// access policies. A policy decides on which side its instantiations can run; nvcc must not warn of
+// the other side. CARILLON_POLICY_CODE does so for the function behind it.
 #if defined(__CUDACC__)
 #define CARILLON_HD __host__ __device__
 #define CARILLON_POLICY_CODE _Pragma("nv_exec_check_disable")
+#define CARILLON_BEGIN_POLICY_CODE \
+    _Pragma("nv_diagnostic push") _Pragma("nv_diag_suppress 20011,20013,20014,20015")
+#define CARILLON_END_POLICY_CODE _Pragma("nv_diagnostic pop")
 #else
 #define CARILLON_HD
 #define CARILLON_POLICY_CODE
+#define CARILLON_BEGIN_POLICY_CODE
+#define CARILLON_END_POLICY_CODE
 #endif
 
 // SELDOM goes before a loop that runs seldom: a GPU's compiler must not lengthen a kernel by
