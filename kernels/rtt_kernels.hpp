@@ -3,7 +3,7 @@
 #pragma once
 
 #include <carillon/carillon.hpp>
-#include <carillon/detail/protocol/nearest_page.hpp>
+#include <carillon/detail/protocol/ring_pages.hpp>
 #include <cstddef>
 #include <cstdint>
 

@@ -20,7 +20,7 @@
 #include "carillon/detail/host/time_over.hpp"
 #include "carillon/detail/kernel/handler_messages.hpp"
 #include "carillon/detail/machine/code_location.hpp"
-#include "carillon/detail/machine/prefetch.hpp"
+#include "carillon/detail/machine/x86.hpp"
 #include "carillon/detail/wire/line.hpp"
 #include "carillon/error.hpp"
 #include "carillon/members.hpp"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "carillon/detail/machine/x86.hpp"
 
-#include "carillon/detail/machine/prefetch.hpp"
 #include "cpu/store_forms.hpp"
 
 namespace carillon {

@@ -10,7 +10,7 @@
 #include "carillon/detail/host/duration_text.hpp"
 #include "carillon/detail/host/say_line.hpp"
 #include "carillon/detail/host/start_thread.hpp"
-#include "carillon/detail/protocol/announce.hpp"
+#include "carillon/detail/machine/process_fence.hpp"
 #include "carillon/detail/protocol/flag_protocol.hpp"
 #include "carillon/error.hpp"
 #include "cpu/cpu.hpp"

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "carillon/detail/host/say_line.hpp"
-#include "carillon/detail/protocol/announce.hpp"
+#include "carillon/detail/machine/process_fence.hpp"
 #include "carillon/error.hpp"
 #include "os/process.hpp"
 #include "serving/object_kinds.hpp"

@@ -5,7 +5,7 @@
 
 #include "carillon/detail/host/counter_watch.hpp"
 #include "carillon/detail/host/read_counters.hpp"
-#include "carillon/detail/protocol/counter_words.hpp"
+#include "carillon/detail/protocol/channel_view.hpp"
 #include "carillon/detail/protocol/ring_view.hpp"
 #include "fuzz/fuzz.hpp"
 

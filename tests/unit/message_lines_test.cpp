@@ -12,8 +12,7 @@
 
 #include "carillon/detail/access/host_mapped.hpp"
 #include "carillon/detail/protocol/endpoints.hpp"
-#include "carillon/detail/protocol/give_up.hpp"
-#include "carillon/detail/protocol/messages.hpp"
+#include "carillon/detail/protocol/mpmc_producer.hpp"
 #include "support/ring_memory.hpp"
 #include "support/sized.hpp"
 

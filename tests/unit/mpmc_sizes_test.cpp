@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "carillon/detail/access/host_cached.hpp"
-#include "carillon/detail/protocol/give_up.hpp"
+#include "carillon/detail/protocol/mpmc_producer.hpp"
 #include "carillon/detail/protocol/mpmc_ring_protocol.hpp"
 #include "carillon/detail/protocol/reply_slots.hpp"
 #include "support/mpmc_ring_memory.hpp"

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <carillon/detail/protocol/nearest_page.hpp>
+#include <carillon/detail/protocol/ring_pages.hpp>
 #include <vector>
 
 namespace carillon::test {

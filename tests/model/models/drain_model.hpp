@@ -3,7 +3,7 @@
 // fence on both sides: membarrier(2) promises that.
 #pragma once
 
-#include "carillon/detail/protocol/announce.hpp"
+#include "carillon/detail/machine/process_fence.hpp"
 #include "model/machine/machines.hpp"
 #include "model/machine/relacy.hpp"
 

@@ -13,7 +13,6 @@
 #include "carillon/detail/kernel/handler_messages.hpp"
 #include "carillon/detail/kernel/handlers.hpp"
 #include "carillon/detail/wire/config.hpp"
-#include "carillon/detail/wire/device_call.hpp"
 #include "carillon/device.hpp"
 #include "carillon/error.hpp"
 #include "carillon/memory.hpp"

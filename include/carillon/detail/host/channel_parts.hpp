@@ -10,7 +10,6 @@
 #include "carillon/detail/host/channel_lease.hpp"
 #include "carillon/detail/host/channel_peer.hpp"
 #include "carillon/detail/protocol/channel_view.hpp"
-#include "carillon/detail/protocol/counter_words.hpp"
 #include "carillon/detail/wire/language.hpp"
 #include "carillon/wait.hpp"
 

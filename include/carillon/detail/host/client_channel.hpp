@@ -19,7 +19,7 @@
 #include "carillon/detail/host/taken_once.hpp"
 #include "carillon/detail/host/time_over.hpp"
 #include "carillon/detail/machine/code_location.hpp"
-#include "carillon/detail/machine/prefetch.hpp"
+#include "carillon/detail/machine/x86.hpp"
 #include "carillon/detail/protocol/endpoints.hpp"
 #include "carillon/error.hpp"
 #include "carillon/kernel_state.hpp"

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "carillon/detail/protocol/counter_words.hpp"
+#include "carillon/detail/protocol/channel_view.hpp"
 #include "carillon/detail/wire/line.hpp"
 
 namespace carillon::detail {

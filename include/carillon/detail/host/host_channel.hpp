@@ -8,9 +8,8 @@
 #include <optional>
 #include <vector>
 
-#include "carillon/detail/protocol/announce.hpp"
+#include "carillon/detail/machine/process_fence.hpp"
 #include "carillon/detail/protocol/channel_view.hpp"
-#include "carillon/detail/protocol/counter_words.hpp"
 #include "carillon/detail/protocol/ring_protocol.hpp"
 #include "carillon/error.hpp"
 

@@ -5,7 +5,6 @@
 #include "carillon/counters.hpp"
 #include "carillon/detail/access/host_cached.hpp"
 #include "carillon/detail/protocol/channel_view.hpp"
-#include "carillon/detail/protocol/counter_words.hpp"
 #include "carillon/detail/protocol/ring_view.hpp"
 
 namespace carillon::detail {

@@ -10,7 +10,6 @@
 
 #include "carillon/block.hpp"
 #include "carillon/detail/wire/config.hpp"
-#include "carillon/detail/wire/device_call.hpp"
 
 namespace carillon::detail {
 

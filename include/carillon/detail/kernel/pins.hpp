@@ -10,7 +10,6 @@
 
 #include "carillon/detail/access/device_near_far.hpp"
 #include "carillon/detail/wire/config.hpp"
-#include "carillon/detail/wire/device_call.hpp"
 
 namespace carillon::detail {
 

@@ -15,7 +15,7 @@
 #include "carillon/detail/protocol/channel_view.hpp"
 #include "carillon/detail/protocol/endpoints.hpp"
 #include "carillon/detail/protocol/flag_protocol.hpp"
-#include "carillon/detail/protocol/nearest_page.hpp"
+#include "carillon/detail/protocol/ring_pages.hpp"
 #include "carillon/detail/wire/config.hpp"
 
 namespace carillon::detail {

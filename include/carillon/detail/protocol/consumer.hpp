@@ -7,12 +7,10 @@
 
 #include "carillon/detail/access/access.hpp"
 #include "carillon/detail/machine/group.hpp"
-#include "carillon/detail/protocol/credit.hpp"
 #include "carillon/detail/protocol/message_lines.hpp"
 #include "carillon/detail/protocol/ring_pages.hpp"
 #include "carillon/detail/protocol/ring_view.hpp"
 #include "carillon/detail/wire/config.hpp"
-#include "carillon/detail/wire/device_call.hpp"
 #include "carillon/detail/wire/line.hpp"
 
 CARILLON_BEGIN_POLICY_CODE

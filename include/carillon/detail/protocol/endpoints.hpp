@@ -7,7 +7,6 @@
 
 #include "carillon/detail/access/access.hpp"
 #include "carillon/detail/access/device_near_far.hpp"
-#include "carillon/detail/protocol/nearest_page.hpp"
 #include "carillon/detail/protocol/ring_pages.hpp"
 #include "carillon/detail/protocol/ring_protocol.hpp"
 

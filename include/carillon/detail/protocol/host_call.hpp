@@ -5,8 +5,7 @@
 //     memory of the host's side          memory of the device's side
 //     +----------------------------+     +---------+---------+-- ... --+---------+
 //     | ring of requests           |     | reply 0 | reply 1 |         | reply n |
-//     | (detail/protocol/mpmc_ring_protocol.hpp)     |     +---------+---------+-- ...
-//     --+---------+
+//     | (mpmc_ring_protocol.hpp)   |     +---------+---------+-- ... --+---------+
 //     +----------------------------+       a line each: written far, polled near
 //                                        | word 0, word 1, ... word n; next      |
 //                                        +---------------------------------------+

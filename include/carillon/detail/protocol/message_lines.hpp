@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// A message in its slot: the lines that it needs, and the quads that it needs of the last line.
+// Messages in their slots: the lines that each needs, and the quads that it needs of the last line.
+// Also the credit that goes back for them.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "carillon/detail/access/access.hpp"
+#include "carillon/detail/machine/group.hpp"
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 
@@ -150,6 +153,49 @@ CARILLON_ALWAYS_INLINE CARILLON_HD void store_message(Far const& far, Line* slot
     } else {
         far.store_lines(slot, message, quads_of<T>, previous);
     }
+}
+
+// Stores `count` messages into slots in a row, of `slot_lines` lines each, the first with tag
+// `first`; `previous` is the tag that the first slot holds until now. Payloads that fill a line are
+// stored directly from memory.
+template <class T, FarAccess Far>
+CARILLON_HD void store_messages(Far const& far, Line* to, std::uint32_t slot_lines,
+                                T const* messages, std::size_t count, Tag first, Tag previous) {
+    if (count == 0) return;  // mostly: nothing behind the wrap
+    if (1 < lines_of<T> || slot_lines > 1) {
+        for (std::size_t i = 0; i < count; ++i) {
+            auto const n = static_cast<Tag>(i);
+            store_message<T>(far, to + i * slot_lines, pack(messages[i], first + n), previous + n);
+        }
+        // NOLINTNEXTLINE(bugprone-branch-clone): for large messages neither branch is compiled
+    } else if constexpr (sizeof(T) == payload_bytes && !clears_padding<T>) {
+        far.store_payloads(to, messages, count, first, previous);
+    } else if constexpr (lines_of<T> == 1) {
+        constexpr std::size_t most = 16;
+        PayloadWords payloads[most]{};
+        for (std::size_t done = 0; done < count;) {
+            std::size_t const now = count - done < most ? count - done : most;
+            for (std::size_t i = 0; i < now; ++i) {
+                auto const& message = without_padding(messages[done + i]);
+                std::memcpy(&payloads[i], __builtin_addressof(message), sizeof(T));
+            }
+            auto const tags = static_cast<Tag>(done);
+            far.store_payloads(to + done, payloads, now, first + tags, previous + tags);
+            done += now;
+        }
+    }
+}
+
+// Returns credit: one lane stores the word for all. The lanes meet first (W1, for C2 and S2):
+// otherwise the word could leave ahead of another lane's loads of a slot that it covers. The word
+// leaves now (H2): a producer may wait for it. Both policies are passed by value: GCC 12 takes a
+// reference to one without members for an object that is not initialized.
+template <FarAccess Far, VotingGroup Lanes>
+CARILLON_HD void return_credit(Far far, Lanes lanes, std::uint64_t* credit, Sequence taken) {
+    lanes.sync();
+    if (!is_leader(lanes)) return;
+    far.store_word(credit, taken);
+    far.commit(credit, sizeof(*credit));
 }
 
 }  // namespace carillon::detail

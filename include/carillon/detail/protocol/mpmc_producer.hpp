@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ends of an MPMC ring (mpmc_ring_protocol.hpp) that write lines.
+// The ends of an MPMC ring (mpmc_ring_protocol.hpp) that write lines: how they claim sequence
+// numbers and record claims, and how the numbers of a producer that died are recovered.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 
 #include "carillon/detail/access/access.hpp"
 #include "carillon/detail/machine/group.hpp"
-#include "carillon/detail/protocol/claim.hpp"
 #include "carillon/detail/protocol/message_lines.hpp"
-#include "carillon/detail/protocol/messages.hpp"
 #include "carillon/detail/protocol/mpmc_ring_view.hpp"
 #include "carillon/detail/protocol/ring_view.hpp"
 #include "carillon/detail/wire/config.hpp"
@@ -17,6 +17,126 @@
 
 CARILLON_BEGIN_POLICY_CODE
 namespace carillon::detail {
+
+// A producer's current claim, for recovery after its death.
+struct alignas(128) ProducerRecord {
+    static constexpr Sequence none = 0;          // no claim is outstanding
+    static constexpr Sequence claiming = ~0ULL;  // perhaps claiming: no numbers yet
+
+    Sequence begin;  // the first number claimed, or one of the two above
+    Sequence end;    // one past the last
+};
+
+// Records a claim through the producer's near policy: that it may be claiming, which numbers it has
+// claimed, and that their lines are written.
+template <class R, class Near>
+concept RecordsThrough = std::copyable<R> &&
+    requires(R const& record, Near const& near, Sequence number) {
+    record.claiming(near);
+    record.claimed(near, number, number);
+    record.done(near);
+};
+
+// Records nothing: a device's producers end with their kernel.
+class NoRecord {
+   public:
+    template <ClaimAccess Near>
+    CARILLON_HD void claiming(Near const& /*near*/) const {}
+    template <ClaimAccess Near>
+    CARILLON_HD void claimed(Near const& /*near*/, Sequence /*begin*/, Sequence /*end*/) const {}
+    template <ClaimAccess Near>
+    CARILLON_HD void done(Near const& /*near*/) const {}
+};
+
+class ClaimRecord {
+   public:
+    explicit ClaimRecord(ProducerRecord* record) : record_(record) {}
+
+    template <TellAccess Near>
+    void claiming(Near const& near) const {
+        near.store_word(&record_->begin, ProducerRecord::claiming);
+    }
+    template <TellAccess Near>
+    void claimed(Near const& near, Sequence begin, Sequence end) const {
+        near.store_word(&record_->end, end);
+        near.store_word(&record_->begin, begin);
+    }
+    template <TellAccess Near>
+    void done(Near const& near) const {
+        near.store_word(&record_->begin, ProducerRecord::none);
+    }
+
+   private:
+    ProducerRecord* record_;
+};
+
+// Sequence numbers first to first + count - 1.
+struct Claim {
+    Sequence first;
+    std::uint32_t count;
+};
+
+// Claims numbers for lines. It claims only numbers with room, so nobody waits after a claim.
+template <ClaimAccess Near, RecordsThrough<Near> Record>
+class Claimer {
+   public:
+    CARILLON_HD Claimer(MpmcRingView const& view, Near near, Record record)
+        : view_(view), free_until_(view.first - 1), near_(near), record_(record) {}
+
+    // Claims `least` to `most` numbers in a row, or none at once: if there is no room, or other
+    // producers were faster too often.
+    //
+    // S7, pairs with S8: the record says *claiming* before the claim is made; otherwise a number
+    // that a living producer has could be given up.
+    [[nodiscard]] CARILLON_HD Claim try_claim(std::uint32_t least, std::uint32_t most) {
+        constexpr int attempts = 64;
+        Sequence last = near_.load_word(view_.claimed);
+        for (int attempt = 0; attempt < attempts; ++attempt) {
+            std::uint32_t const count = room_after(last, most);
+            if (count < least || count == 0) return {};
+            record_.claiming(near_);
+            Sequence const seen = near_.compare_exchange(view_.claimed, last, last + count);
+            if (seen == last) {
+                record_.claimed(near_, last + 1, last + 1 + count);
+                return {last + 1, count};
+            }
+            record_.done(near_);
+            last = seen;
+        }
+        return {};
+    }
+
+    // Reads what a claim reads, without a claim. Returns the number that would be claimed now.
+    CARILLON_HD Sequence look() const {
+        Sequence const next = near_.load_word(view_.claimed) + 1;
+        (void)near_.load_word(view_.credit(next));
+        return next;
+    }
+
+    // Call it when the lines of the claim are written.
+    CARILLON_HD void done() { record_.done(near_); }
+
+   private:
+    // S3, pairs with S2: the numbers after `last`, at most `most`, whose slots were taken a lap
+    // ago; otherwise lines that wait would be overwritten.
+    [[nodiscard]] CARILLON_HD std::uint32_t room_after(Sequence last, std::uint32_t most) {
+        Sequence const stripe_start = last & ~Sequence{view_.stripe() - 1};
+        if (free_until_ < stripe_start) free_until_ = stripe_start;
+        while (free_until_ < last + most) {
+            Sequence const end = free_until_ + view_.stripe();
+            if (near_.load_word(view_.credit(end)) + view_.capacity < end) break;
+            free_until_ = end;
+        }
+        if (free_until_ <= last) return 0;
+        Sequence const room = free_until_ - last;
+        return room < most ? static_cast<std::uint32_t>(room) : most;
+    }
+
+    MpmcRingView view_;
+    Sequence free_until_;  // every slot up to this number is free or claimed
+    Near near_;
+    Record record_;
+};
 
 // One thread's end that writes lines. Any number of threads have one each.
 template <class T, FarAccess Far, ClaimAccess Near, RecordsThrough<Near> Record = NoRecord>
@@ -132,6 +252,73 @@ class LanesProducer {
     Far far_;
     Lanes lanes_;
 };
+
+// Whether the message with this number, claimed by a dead producer, was written whole: it, or one
+// of a later lap, is there. Ask before the number is given up. Reads far memory.
+template <NearAccess Near>
+[[nodiscard]] bool was_written(MpmcRingView const& view, Sequence number, Near near) {
+    std::size_t left = view.shape.quads;
+    for (Line const* line = view.slot(number); left != 0; ++line) {
+        std::size_t const quads = left < quads_per_line ? left : quads_per_line;
+        Line const found = near.load_line(line, quads);
+        for (std::size_t i = 0; i < quads; ++i) {
+            if (static_cast<std::int32_t>(found.quads[i].tag() - tag_of(number)) < 0) return false;
+        }
+        left -= quads;
+    }
+    return true;
+}
+
+// Gives up the numbers of a claim whose lines could not be written: consumers skip them. A consumer
+// that still finds a line there takes it.
+// S5, pairs with S4.
+template <FarAccess Far>
+void give_up_claim(MpmcRingView const& view, Sequence begin, Sequence end, Far const& far) {
+    far.release();
+    for (Sequence s = begin; s != end; ++s) far.store_word(view.given_up + view.index(s), s);
+    far.commit(view.given_up, view.capacity * sizeof(*view.given_up));
+}
+
+// Gives up all numbers that no living producer holds: consumers skip them. One thread at a time
+// calls it after a producer has died. `record(i)` is the record of living producer i, or nullptr if
+// there is none, for i < records. Returns false if a living producer is just claiming: call it
+// again.
+template <FarAccess Far, NearAccess Near, class Records>
+bool give_up_claims(MpmcRingView const& view, std::size_t records, Records&& record, Far far,
+                    Near near, Claim* held) {
+    // S8, pairs with S7: the last claim is loaded before the records, so that the producer of an
+    // earlier claim is found claiming, or with its numbers.
+    Sequence const last = near.load_word(view.claimed);
+    std::size_t holders = 0;
+    for (std::size_t i = 0; i < records; ++i) {
+        ProducerRecord const* const living = record(i);
+        if (living == nullptr) continue;
+        Sequence const begin = near.load_word(&living->begin);
+        if (begin == ProducerRecord::claiming) return false;
+        if (begin == ProducerRecord::none) continue;
+        Sequence const end = near.load_word(&living->end);
+        // Otherwise that claim is written, and the next one is beyond `last`.
+        if (near.load_word(&living->begin) == begin) {
+            held[holders++] = {begin, static_cast<std::uint32_t>(end - begin)};
+        }
+    }
+    auto const is_held = [&](Sequence sequence) {
+        for (std::size_t i = 0; i < holders; ++i) {
+            if (sequence - held[i].first < held[i].count) return true;
+        }
+        return false;
+    };
+    // S5, pairs with S4: lines of living producers have arrived before any number is given up;
+    // otherwise a line could be skipped that is there.
+    far.release();
+    Sequence const lap_before = last < view.capacity ? 0 : last - view.capacity;
+    for (Sequence s = lap_before < view.first ? view.first : lap_before + 1; s <= last; ++s) {
+        bool const taken = near.load_word(view.credit(s)) >= view.stripe_end(s);
+        if (!taken && !is_held(s)) far.store_word(view.given_up + view.index(s), s);
+    }
+    far.commit(view.given_up, view.capacity * sizeof(*view.given_up));
+    return true;
+}
 
 }  // namespace carillon::detail
 CARILLON_END_POLICY_CODE

@@ -23,19 +23,8 @@
 // A producer that dies between its claim and its line would stop the ring. Recovery gives up, in
 // `given_up`, the numbers that no living producer holds (give_up_claims). A consumer that has
 // waited for a line for a while looks there, looks at the line once more, and skips it.
-//
-//   mpmc_ring_view.hpp   the layout of slots, claims, credits and numbers given up
-//   claim.hpp              how producers claim: S3, S7
-//   mpmc_producer.hpp    the ends that write lines: S1, S6
-//   mpmc_consumer.hpp    the end that takes them: S2, S4
-//   credit.hpp             how credit is returned, by one thread or by a warp
-//   hand_on.hpp            how a consumer that ends leaves its stripe to another: S9
-//   give_up.hpp            after a producer's death: S5, S8
 #pragma once
 
-#include "carillon/detail/protocol/claim.hpp"           // IWYU pragma: export
-#include "carillon/detail/protocol/give_up.hpp"         // IWYU pragma: export
-#include "carillon/detail/protocol/hand_on.hpp"         // IWYU pragma: export
 #include "carillon/detail/protocol/mpmc_consumer.hpp"   // IWYU pragma: export
 #include "carillon/detail/protocol/mpmc_producer.hpp"   // IWYU pragma: export
 #include "carillon/detail/protocol/mpmc_ring_view.hpp"  // IWYU pragma: export

@@ -16,7 +16,7 @@ struct MpmcRingView {
     Line* base;
     std::uint64_t* given_up;     // for each slot: the sequence number that will not be written
     std::uint64_t* taken;        // the last sequence number that a consumer has claimed
-    std::uint64_t* left;         // data of consumers that have ended: hand_on.hpp
+    std::uint64_t* left;         // data of consumers that have ended
     std::uint64_t* claimed;      // the last sequence number that a producer has claimed
     std::uint64_t* credits;      // for each stripe: the last sequence number taken
     std::uint32_t capacity;      // a power of two, at least two stripes

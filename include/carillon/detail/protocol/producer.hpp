@@ -9,15 +9,52 @@
 #include "carillon/detail/access/access.hpp"
 #include "carillon/detail/machine/group.hpp"
 #include "carillon/detail/protocol/message_lines.hpp"
-#include "carillon/detail/protocol/messages.hpp"
 #include "carillon/detail/protocol/ring_pages.hpp"
 #include "carillon/detail/protocol/ring_view.hpp"
-#include "carillon/detail/protocol/tail_doorbell.hpp"
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 
 CARILLON_BEGIN_POLICY_CODE
 namespace carillon::detail {
+
+// A producer's word beside the lines, through its own far policy: stored after a line; it leaves
+// after the line has.
+template <class B, class Far>
+concept DoorbellThrough = std::copyable<B> &&
+    requires(B const& doorbell, Far const& far, Sequence last) {
+    doorbell.store(far, last);
+    doorbell.commit(far);
+};
+
+// A producer without a doorbell: the consumer looks at the ring itself.
+class NoDoorbell {
+   public:
+    template <FarAccess Far>
+    CARILLON_HD void store(Far const& /*far*/, Sequence /*published*/) const {}
+    template <FarAccess Far>
+    CARILLON_HD void commit(Far const& /*far*/) const {}
+};
+
+// A word beside those of other rings, in the memory of the consumer's side, with the last sequence
+// number published: one look at many of them finds the rings that have news. Line and doorbell need
+// no order: the consumer that hears it polls the ring until the line is there.
+class TailDoorbell {
+   public:
+    // With nullptr nothing is rung, like NoDoorbell, decided at run time.
+    CARILLON_HD explicit TailDoorbell(std::uint64_t* word = nullptr) : word_(word) {}
+    template <FarAccess Far>
+    CARILLON_HD void store(Far const& far, Sequence published) const {
+        if (word_ != nullptr) far.store_word(word_, published);
+    }
+    // B1, beside P2: otherwise the doorbell may linger, and nobody looks at the line.
+    template <FarAccess Far>
+    CARILLON_HD void commit(Far const& far) const {
+        if (word_ != nullptr) far.commit(word_, sizeof(*word_));
+    }
+
+   private:
+    std::uint64_t* word_;
+};
 
 // The end that writes lines. Far: how it touches the slots; Near: how it touches the credit word.
 // All that can be known before the message is computed ahead: between message and publish there is

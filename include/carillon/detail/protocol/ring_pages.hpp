@@ -3,17 +3,23 @@
 //
 //     | page 0 | page 0' |  | page 1 | page 1' |  ...  of each pair one page is used
 //
-// A page is near some SMs and far from the others; of two neighbours one is near
-// (nearest_page.hpp). The consumer chooses before it looks at a slot for the first time, keeps to
-// its choice, and tells it to its producer by words in the producer's memory, 32 pairs each. Until
-// the producer has seen the word of a pair, it writes every line to both pages (P4, pairs with C3),
-// so the chosen page misses none. The word is one store, and needs no order.
+// A GPU's L2 cache has parts, and every page of 4 KiB seems to belong to one of them: it is near
+// some SMs and far from the others. Of two neighbours one is near. A load of an unchanged word
+// takes equally long from anywhere, but an SM near that part sees a CPU's new write sooner: a round
+// trip is 200 ns shorter. An atomic goes to the part of its word, so its time tells near from far,
+// without the CPU (docs/design.md).
+//
+// The consumer chooses before it looks at a slot for the first time, keeps to its choice, and tells
+// it to its producer by words in the producer's memory, 32 pairs each. Until the producer has seen
+// the word of a pair, it writes every line to both pages (P4, pairs with C3), so the chosen page
+// misses none. The word is one store, and needs no order.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
 #include "carillon/detail/access/access.hpp"
+#include "carillon/detail/access/device_near_far.hpp"
 #include "carillon/detail/machine/group.hpp"
 #include "carillon/detail/protocol/ring_view.hpp"
 #include "carillon/detail/wire/config.hpp"
@@ -134,6 +140,54 @@ class ChosenPages {
     PageWord word_ = 0;
     PageWord* told_;
     PageWord* kept_;  // used if there are several words
+};
+
+// The time of `atomics` atomics on `word`, in ticks, including a look at the clock. The word never
+// is `never`.
+template <class Near, class Clock>
+CARILLON_HD std::uint64_t time_of_atomics(Near const& near, Clock const& clock, std::uint64_t* word,
+                                          std::uint64_t never, unsigned atomics) {
+    std::uint64_t const began = clock.ticks();
+    CARILLON_SELDOM
+    for (unsigned i = 0; i < atomics; ++i) {
+        // Each waits for the one before: its address depends on that one's result.
+        std::uint64_t const held = near.compare_exchange(word, never, never);
+        word += held == never ? 1 : 0;
+    }
+    return clock.ticks() - began;
+}
+
+// The index of the nearest of `count` pages in device memory, `stride` bytes apart. It takes 24
+// atomics for each page, on one word of each, `first` in the first. They change nothing, since none
+// of these words ever is `never`, and concurrent writes of the CPU stay.
+template <class Near, class Clock>
+CARILLON_HD unsigned nearest_page(Near const& near, Clock const& clock, std::uint64_t* first,
+                                  std::size_t stride, unsigned count, std::uint64_t never) {
+    constexpr unsigned rounds = 3;  // the first one finds the address translation
+    constexpr unsigned atomics = 8;
+    unsigned nearest = 0;
+    std::uint64_t least = ~std::uint64_t{0};
+    CARILLON_SELDOM
+    for (unsigned round = 0; round < rounds; ++round) {
+        CARILLON_SELDOM
+        for (unsigned page = 0; page < count; ++page) {
+            std::uint64_t const time = time_of_atomics(
+                near, clock, first + page * (stride / sizeof(*first)), never, atomics);
+            if (time >= least) continue;
+            least = time;
+            nearest = page;
+        }
+    }
+    return nearest;
+}
+
+// Chooses the nearer of two pages, for the rings of device ends.
+struct NearestPage {
+    template <class Near>
+    [[nodiscard]] CARILLON_HD unsigned operator()(Near const& near, std::uint64_t* first,
+                                                  std::size_t stride, std::uint64_t never) const {
+        return nearest_page(near, DeviceClock(), first, stride, 2, never);
+    }
 };
 
 }  // namespace carillon::detail

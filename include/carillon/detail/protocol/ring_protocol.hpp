@@ -15,15 +15,8 @@
 // memory (invariant 1). An access policy accesses the memory (detail/access/access.hpp); this room
 // has no fence, intrinsic or PTX. A thread or a warp has an end (detail/machine/group.hpp). Zeroed
 // memory is an empty ring.
-//
-//   ring_view.hpp            the layout of slots and credit
-//   producer.hpp             the end that writes lines: P1, P2, P3
-//   consumer.hpp             the end that takes them: C1, C2
-//   credit.hpp               how credit is returned, by one thread or by a warp
-//   messages.hpp, tail_doorbell.hpp   many messages at once; news of one of many watched rings
 #pragma once
 
-#include "carillon/detail/protocol/consumer.hpp"       // IWYU pragma: export
-#include "carillon/detail/protocol/producer.hpp"       // IWYU pragma: export
-#include "carillon/detail/protocol/ring_view.hpp"      // IWYU pragma: export
-#include "carillon/detail/protocol/tail_doorbell.hpp"  // IWYU pragma: export
+#include "carillon/detail/protocol/consumer.hpp"   // IWYU pragma: export
+#include "carillon/detail/protocol/producer.hpp"   // IWYU pragma: export
+#include "carillon/detail/protocol/ring_view.hpp"  // IWYU pragma: export
