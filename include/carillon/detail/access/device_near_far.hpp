@@ -21,10 +21,11 @@
 CARILLON_BEGIN_POLICY_CODE
 namespace carillon::detail {
 
+// Pairs of words, claims and what keeps loads whole are the machine's own, if it has them.
 template <GpuLoads Instructions>
-class BasicDeviceNear {
+class BasicDeviceNear : public Instructions {
    public:
-    CARILLON_HD explicit BasicDeviceNear(Instructions gpu = {}) : gpu_(gpu) {}
+    CARILLON_HD explicit BasicDeviceNear(Instructions gpu = {}) : Instructions(gpu) {}
 
     // D1, pairs with H3: an acquire; otherwise the data that a line names could be loaded ahead of
     // it. Only the last load is an acquire: it orders all that follows, and lets the loads be in
@@ -33,16 +34,16 @@ class BasicDeviceNear {
                                              std::size_t quads = quads_per_line) const {
         Line line{};
         for (std::size_t i = 0; i + 1 < quads; ++i) {
-            line.quads[i] = gpu_.load_relaxed(&from->quads[i]);
+            line.quads[i] = Instructions::load_relaxed(&from->quads[i]);
         }
-        line.quads[quads - 1] = gpu_.load_acquire(&from->quads[quads - 1]);
+        line.quads[quads - 1] = Instructions::load_acquire(&from->quads[quads - 1]);
         return line;
     }
     [[nodiscard]] CARILLON_HD Line load_line_ahead(Line const* from,
                                                    std::size_t quads = quads_per_line) const {
         Line line{};
         for (std::size_t i = 0; i < quads; ++i) {
-            line.quads[i] = gpu_.load_relaxed(&from->quads[i]);
+            line.quads[i] = Instructions::load_relaxed(&from->quads[i]);
         }
         return line;
     }
@@ -50,42 +51,16 @@ class BasicDeviceNear {
     // Load one quad for a lane of a warp that shares a message: the last that the lane loads, and
     // an earlier one.
     [[nodiscard]] CARILLON_HD Quad load_quad(Quad const* from) const {
-        return gpu_.load_acquire(from);
+        return Instructions::load_acquire(from);
     }
     [[nodiscard]] CARILLON_HD Quad load_quad_ahead(Quad const* from) const {
-        return gpu_.load_relaxed(from);
+        return Instructions::load_relaxed(from);
     }
 
     // D1, for a word: a credit or a flag.
     [[nodiscard]] CARILLON_HD std::uint64_t load_word(std::uint64_t const* from) const {
-        return gpu_.load_acquire(from);
+        return Instructions::load_acquire(from);
     }
-
-    // Two adjacent words, from a multiple of 16 bytes. Orders nothing.
-    [[nodiscard]] CARILLON_HD Quad load_pair(std::uint64_t const* from) const {
-        return gpu_.load_pair(from);
-    }
-    CARILLON_HD std::uint64_t fetch_add(
-        std::uint64_t* to, std::uint64_t addend) const requires GpuClaims<Instructions> {
-        return gpu_.fetch_add(to, addend);
-    }
-    CARILLON_HD std::uint64_t compare_exchange(
-        std::uint64_t* to, std::uint64_t expected,
-        std::uint64_t desired) const requires GpuClaims<Instructions> {
-        return gpu_.compare_exchange(to, expected, desired);
-    }
-
-    // See the functions of these names in access.hpp.
-    CARILLON_HD void keep_whole(Quad const* quads,
-                                std::size_t count) const requires GpuKeeps<Instructions> {
-        gpu_.keep_whole(quads, count);
-    }
-    CARILLON_HD void keep_in_memory(Line* lines) const requires GpuKeeps<Instructions> {
-        gpu_.keep_in_memory(lines);
-    }
-
-   private:
-    Instructions gpu_;
 };
 
 template <GpuStores Instructions>
@@ -189,7 +164,7 @@ class DeviceClock {
     // Sleeps `ns`, at most 1 ms. On a GPU it takes from nothing to twice as long.
     CARILLON_HD void sleep(std::uint32_t ns) const {
 #if defined(__CUDA_ARCH__)
-        ptx::sleep(ns);
+        Ptx::sleep(ns);
 #else
         std::this_thread::sleep_for(std::chrono::nanoseconds(ns));
 #endif
@@ -198,7 +173,7 @@ class DeviceClock {
     // Nanoseconds; the origin is the device's own. A GPU's clock ticks about every microsecond.
     [[nodiscard]] CARILLON_HD std::uint64_t now_ns() const {
 #if defined(__CUDA_ARCH__)
-        return ptx::global_timer();
+        return Ptx::global_timer();
 #else
         return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
                                               std::chrono::steady_clock::now().time_since_epoch())
@@ -209,7 +184,7 @@ class DeviceClock {
     // For times too short for now_ns(): cycles of the SM on a GPU.
     [[nodiscard]] CARILLON_HD std::uint64_t ticks() const {
 #if defined(__CUDA_ARCH__)
-        return ptx::clock_ticks();
+        return Ptx::clock_ticks();
 #else
         return now_ns();
 #endif
@@ -218,7 +193,7 @@ class DeviceClock {
     // The calling thread's SM; 0 on the emulated device.
     [[nodiscard]] CARILLON_HD static std::uint32_t sm() {
 #if defined(__CUDA_ARCH__)
-        return ptx::sm();
+        return Ptx::sm();
 #else
         return 0;
 #endif

@@ -11,11 +11,12 @@
 
 namespace carillon::detail {
 
+// Claims, and the states told beside them, are among CPU threads, and the machine's own.
 template <CpuLoads Cpu>
-class BasicHostCached {
+class BasicHostCached : public Cpu {
    public:
     explicit BasicHostCached(RangeSync const* sync = nullptr, Cpu cpu = {})
-        : sync_(sync), cpu_(cpu) {}
+        : Cpu(cpu), sync_(sync) {}
 
     // H5, pairs with D2: the loads are acquires, so data that a line names are loaded after its
     // tags.
@@ -25,7 +26,7 @@ class BasicHostCached {
         if (sync_ != nullptr) sync_->invalidate(from, sizeof(Line));
         Line line{};
         detail::each_quad(quads,
-                          [&](std::size_t i) { line.quads[i] = cpu_.load_quad(&from->quads[i]); });
+                          [&](std::size_t i) { line.quads[i] = Cpu::load_quad(&from->quads[i]); });
         return line;
     }
     [[nodiscard]] Line load_line_ahead(Line const* from, std::size_t quads = quads_per_line) const {
@@ -35,26 +36,11 @@ class BasicHostCached {
     // H5 and N1, for a word.
     [[nodiscard]] std::uint64_t load_word(std::uint64_t const* from) const {
         if (sync_ != nullptr) sync_->invalidate(from, sizeof(*from));
-        return cpu_.load_word(from);
-    }
-
-    // Claims, and the states told beside them, among CPU threads.
-    void store_word(std::uint64_t* to, std::uint64_t value) const requires CpuStores<Cpu> {
-        cpu_.store_word(to, value);
-    }
-    [[nodiscard]] std::uint64_t fetch_add(std::uint64_t* to,
-                                          std::uint64_t addend) const requires CpuClaims<Cpu> {
-        return cpu_.fetch_add(to, addend);
-    }
-    [[nodiscard]] std::uint64_t compare_exchange(
-        std::uint64_t* to, std::uint64_t expected,
-        std::uint64_t desired) const requires CpuClaims<Cpu> {
-        return cpu_.compare_exchange(to, expected, desired);
+        return Cpu::load_word(from);
     }
 
    private:
     RangeSync const* sync_;
-    [[no_unique_address]] Cpu cpu_;
 };
 
 using HostCached = BasicHostCached<X86>;

@@ -122,7 +122,7 @@ __device__ inline void pull_quads(unsigned char* to, Quad const* from, std::size
     for (; i + (unrolled - 1) * stride < count; i += unrolled * stride) {
 #pragma unroll
         for (std::size_t n = 0; n < unrolled; ++n) {
-            loaded[n] = ptx::load_host(from + i + n * stride);
+            loaded[n] = Ptx::load_host(from + i + n * stride);
         }
 #pragma unroll
         for (std::size_t n = 0; n < unrolled; ++n) {
@@ -131,7 +131,7 @@ __device__ inline void pull_quads(unsigned char* to, Quad const* from, std::size
     }
 #pragma unroll
     for (std::size_t n = 0; n < unrolled - 1; ++n) {
-        if (i + n * stride < count) loaded[n] = ptx::load_host(from + i + n * stride);
+        if (i + n * stride < count) loaded[n] = Ptx::load_host(from + i + n * stride);
     }
 #pragma unroll
     for (std::size_t n = 0; n < unrolled - 1; ++n) {
@@ -171,8 +171,8 @@ struct Pull {
         std::size_t const rank = block::thread_rank();
         unsigned char first = 0;
         unsigned char last = 0;
-        if (rank < head) first = ptx::load_host(in + rank);
-        if (rank < size - tail) last = ptx::load_host(in + tail + rank);
+        if (rank < head) first = Ptx::load_host(in + rank);
+        if (rank < size - tail) last = Ptx::load_host(in + tail + rank);
         pull_quads_to(out + head, reinterpret_cast<Quad const*>(in + head), quads);
         if (rank < head) out[rank] = first;
         if (rank < size - tail) out[tail + rank] = last;

@@ -20,7 +20,6 @@
 #include "carillon/detail/machine/tested_block.hpp"
 #endif
 
-CARILLON_BEGIN_POLICY_CODE
 namespace carillon::detail {
 
 // Loads of a device thread. Each is one access, except load_pair() of two words.
@@ -72,70 +71,11 @@ concept GpuBulkStores = GpuStores<Gpu> &&
     gpu.settle_bulk();
 };
 
-class DeviceInstructions {
-   public:
 #if defined(__CUDA_ARCH__)
-    __device__ static Quad load_relaxed(Quad const* from) { return ptx::load_relaxed(from); }
-    // G1, in both widths.
-    __device__ static Quad load_acquire(Quad const* from) { return ptx::load_acquire(from); }
-    __device__ static std::uint64_t load_acquire(std::uint64_t const* from) {
-        return ptx::load_acquire(from);
-    }
-    __device__ static Quad load_pair(std::uint64_t const* from) {
-        return ptx::load_relaxed(reinterpret_cast<Quad const*>(from));
-    }
-    __device__ static void store_relaxed(Quad* to, Quad const& quad) {
-        ptx::store_relaxed(to, quad);
-    }
-    __device__ static void store_relaxed(std::uint64_t* to, std::uint64_t word) {
-        ptx::store_relaxed(to, word);
-    }
-    __device__ static std::uint64_t fetch_add(std::uint64_t* to, std::uint64_t addend) {
-        return ptx::fetch_add(to, addend);
-    }
-    __device__ static std::uint64_t compare_exchange(std::uint64_t* to, std::uint64_t expected,
-                                                     std::uint64_t desired) {
-        return ptx::compare_exchange(to, expected, desired);
-    }
-    __device__ static void fence_system() { ptx::fence_system(); }  // G2
-    __device__ static void keep_whole(Quad const* quads, std::size_t count) {
-        ptx::keep_whole(quads, count);
-    }
-    __device__ static void keep_in_memory(Line* lines) { ptx::keep_in_memory(lines); }
-    // For sm_90 and later; before that there are as many writes as quads.
-    template <std::size_t most>
-    __device__ static void store_bulk(Line* to, Line const* from, std::size_t count,
-                                      std::size_t quads, std::size_t last) {
-#if __CUDA_ARCH__ >= 900
-        ptx::store_bulk<most>(to, from, count, quads, last);
+using ThisGpu = Ptx;
 #else
-        store_each<most>(to, from, count, quads, last);
-#endif
-    }
-    template <std::size_t most>
-    __device__ static void stage_bulk([[maybe_unused]] Line* to, [[maybe_unused]] std::uint32_t i,
-                                      Line const& line, std::size_t quads) {
-#if __CUDA_ARCH__ >= 900
-        ptx::stage_bulk<most>(i, line, quads);
-#else
-        store_each<1>(to, &line, 1, quads, quads);
-#endif
-    }
-    template <std::size_t most>
-    __device__ static void store_staged([[maybe_unused]] Line* to,
-                                        [[maybe_unused]] std::size_t count,
-                                        [[maybe_unused]] std::size_t quads) {
-#if __CUDA_ARCH__ >= 900
-        ptx::store_staged<most>(to, count, quads);
-#endif
-    }
-    __device__ static void settle_bulk() {
-#if __CUDA_ARCH__ >= 900
-        ptx::settle_bulk();
-#endif
-    }
-#else
-    // Each access lets the other threads of a tested block run first.
+// What Ptx has for a GPU. Each access lets the other threads of a tested block run first.
+struct EmulatedGpu {
     CARILLON_HD static Quad load_relaxed(Quad const* from) { return load_acquire(from); }
     // G1: E1 and E3 have the acquire.
     CARILLON_HD static Quad load_acquire(Quad const* from) {
@@ -145,9 +85,6 @@ class DeviceInstructions {
     CARILLON_HD static std::uint64_t load_acquire(std::uint64_t const* from) {
         detail::pass_tested();
         return cpu::load_word(from);
-    }
-    CARILLON_HD static Quad load_pair(std::uint64_t const* from) {
-        return load_acquire(reinterpret_cast<Quad const*>(from));
     }
     CARILLON_HD static void store_relaxed(Quad* to, Quad const& quad) {
         detail::pass_tested();
@@ -171,25 +108,19 @@ class DeviceInstructions {
     CARILLON_HD static void fence_system() { std::atomic_thread_fence(std::memory_order_acq_rel); }
     CARILLON_HD static void keep_whole(Quad const* /*quads*/, std::size_t /*count*/) {}
     CARILLON_HD static void keep_in_memory(Line* /*lines*/) {}
-    template <std::size_t most>
-    CARILLON_HD static void store_bulk(Line* to, Line const* from, std::size_t count,
-                                       std::size_t quads, std::size_t last) {
-        store_each<most>(to, from, count, quads, last);
-    }
-    template <std::size_t most>
-    CARILLON_HD static void stage_bulk(Line* to, std::uint32_t /*i*/, Line const& line,
-                                       std::size_t quads) {
-        store_each<1>(to, &line, 1, quads, quads);
-    }
-    template <std::size_t most>
-    CARILLON_HD static void store_staged(Line* /*to*/, std::size_t /*count*/,
-                                         std::size_t /*quads*/) {}
-    CARILLON_HD static void settle_bulk() {}
+};
+using ThisGpu = EmulatedGpu;
 #endif
 
-   private:
+class DeviceInstructions : public ThisGpu {
+   public:
+    CARILLON_HD static Quad load_pair(std::uint64_t const* from) {
+        return load_relaxed(reinterpret_cast<Quad const*>(from));
+    }
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ < 900
+    // Before sm_90 there are as many writes as quads.
     template <std::size_t most>
-    CARILLON_HD static void store_each(Line* to, Line const* from, std::size_t count,
+    CARILLON_HD static void store_bulk(Line* to, Line const* from, std::size_t count,
                                        std::size_t quads, std::size_t last) {
         for (std::size_t i = 0; i < most * quads_per_line; ++i) {
             std::size_t const line = i / quads_per_line;
@@ -198,7 +129,16 @@ class DeviceInstructions {
             store_relaxed(&to[line].quads[index], from[line].quads[index]);
         }
     }
+    template <std::size_t most>
+    CARILLON_HD static void stage_bulk(Line* to, std::uint32_t /*i*/, Line const& line,
+                                       std::size_t quads) {
+        store_bulk<1>(to, &line, 1, quads, quads);
+    }
+    template <std::size_t most>
+    CARILLON_HD static void store_staged(Line* /*to*/, std::size_t /*count*/,
+                                         std::size_t /*quads*/) {}
+    CARILLON_HD static void settle_bulk() {}
+#endif
 };
 
 }  // namespace carillon::detail
-CARILLON_END_POLICY_CODE
