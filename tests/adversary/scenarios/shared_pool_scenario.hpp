@@ -97,7 +97,7 @@ class SharedPoolScenario {
         for (unsigned i = 0; i != places; ++i) {
             writers.emplace_back(table(), i, policies_.host_near(), policies_.host_far());
         }
-        LeaseNewsWriter news(table().news, policies_.host_far());
+        LeaseNewsWriter<Policies::HostFar> news(table().news, policies_.host_far());
         while (gone_ != places * leases_) {
             unsigned const place = machine_.random().below(places);
             Writer& writer = writers[place];

@@ -15,6 +15,7 @@
 #include <cstdint>
 
 #include "carillon/detail/protocol/channel_view.hpp"
+#include "carillon/detail/protocol/flag_protocol.hpp"
 #include "carillon/detail/protocol/ring_view.hpp"
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
@@ -146,7 +147,8 @@ class LeaseWriter {
           claim_(table.claims == nullptr ? nullptr : table.claims + place),
           servers_(table.servers),
           near_(near),
-          far_(far) {}
+          far_(far),
+          own_sets_(&line_->own_sets, far) {}
 
     // Leases it to a channel that is laid out: `place` has the device's addresses. Only after the
     // earlier lease is over().
@@ -176,11 +178,7 @@ class LeaseWriter {
     // Announces that the owner has set the object once more.
     // T8, pairs with T9: the value comes before its news; otherwise an end would look for it too
     // early, and not again.
-    void tell_own_set() {
-        far_.release();
-        far_.store_word(&line_->own_sets, ++own_sets_);
-        far_.commit(&line_->own_sets, sizeof(own_sets_));
-    }
+    void tell_own_set() { own_sets_.ring(OutOfLine::written); }
 
     // Whether a client has it.
     [[nodiscard]] bool leased() const { return is_leased(number_); }
@@ -213,28 +211,19 @@ class LeaseWriter {
     Near near_;
     Far far_;
     std::uint64_t number_ = 0;
-    std::uint64_t own_sets_ = 0;
+    DoorbellRinger<Far> own_sets_;
 };
 
 // The owner's end of LeaseTable::news.
-template <class Far>
-class LeaseNewsWriter {
+template <FarAccess Far>
+class LeaseNewsWriter : DoorbellRinger<Far> {
    public:
-    LeaseNewsWriter(std::uint64_t* word, Far far) : word_(word), far_(far) {}
+    using DoorbellRinger<Far>::DoorbellRinger;
 
     // Announces that some number has changed.
     // T5, pairs with T6: the number comes before its news; otherwise a block would look at the
     // lines too early, and not again.
-    void tell() {
-        far_.release();
-        far_.store_word(word_, ++count_);
-        far_.commit(word_, sizeof(*word_));
-    }
-
-   private:
-    std::uint64_t* word_;
-    Far far_;
-    std::uint64_t count_ = 0;
+    void tell() { this->ring(OutOfLine::written); }
 };
 
 }  // namespace carillon::detail

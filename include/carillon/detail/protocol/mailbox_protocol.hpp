@@ -91,6 +91,14 @@ template <class T>
     return line;
 }
 
+// The payload words of a line.
+CARILLON_HD constexpr void unpack_mailbox_line(std::uint32_t* words, Line const& line) {
+    for (std::size_t quad = 0; quad < quads_per_line; ++quad) {
+        words[2 * quad] = static_cast<std::uint32_t>(line.quads[quad].low);
+        words[2 * quad + 1] = static_cast<std::uint32_t>(line.quads[quad].high);
+    }
+}
+
 // Whether all eight tags are `tag`, without a branch between them.
 [[nodiscard]] CARILLON_HD constexpr bool every_word_has(Line const& line, Tag tag) {
     Tag other = 0;
@@ -223,11 +231,7 @@ class MailboxReader {
                 incoming.missing = 1;
                 return;
             }
-            std::uint32_t* const words = incoming.words + i * mailbox_words_per_line;
-            for (std::size_t quad = 0; quad < quads_per_line; ++quad) {
-                words[2 * quad] = static_cast<std::uint32_t>(line.quads[quad].low);
-                words[2 * quad + 1] = static_cast<std::uint32_t>(line.quads[quad].high);
-            }
+            detail::unpack_mailbox_line(incoming.words + i * mailbox_words_per_line, line);
         }
     }
 

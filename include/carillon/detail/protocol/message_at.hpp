@@ -161,18 +161,10 @@ using FirstPages = ChosenPages<FirstPage>;
 template <class Near>
 inline constexpr std::uint32_t looks_within_a_trip<MessageNear<Near>> = looks_within_a_trip<Near>;
 
-// The payload of a mailbox's line, and back.
+// The payload of a mailbox's line.
 using ValueWords = std::array<std::uint32_t, mailbox_words_per_line>;
 static_assert(mailbox_lines<ValueWords> == 1 && mailbox_lines<MessageAt> == 1);
 
-[[nodiscard]] inline ValueWords value_words(Line const& line) {
-    ValueWords words;
-    for (std::size_t i = 0; i < quads_per_line; ++i) {
-        words[2 * i] = static_cast<std::uint32_t>(line.quads[i].low);
-        words[2 * i + 1] = static_cast<std::uint32_t>(line.quads[i].high);
-    }
-    return words;
-}
 [[nodiscard]] inline Tag first_tag(Line const& line) {
     return static_cast<Tag>(line.quads[0].low >> 32U);
 }
@@ -183,7 +175,7 @@ template <NearAccess Near>
 class ValueNear : public Near {
    public:
     ValueNear(Near const& near, ByteShape shape)
-        : Near(near), shape_(shape), room_(shape.value_lines() * mailbox_bytes_per_line) {}
+        : Near(near), shape_(shape), room_(shape.value_lines() * mailbox_words_per_line) {}
 
     // Copies the value in the slot at `from` as long as all its words have one tag (M2). The result
     // has that tag, or differing tags.
@@ -194,8 +186,7 @@ class ValueNear : public Near {
             Line const line = Near::load_line(from + i);
             if (i == 0) tag = first_tag(line);
             whole = every_word_has(line, tag);
-            ValueWords const words = value_words(line);
-            std::memcpy(room_.data() + i * mailbox_bytes_per_line, words.data(), sizeof(words));
+            unpack_mailbox_line(room_.data() + i * mailbox_words_per_line, line);
         }
         Line said = mailbox_line(MessageAt{room_.data()}, 0, tag);
         if (!whole) said.quads[0].low ^= std::uint64_t{1} << 32U;
@@ -207,7 +198,7 @@ class ValueNear : public Near {
 
    private:
     ByteShape shape_;
-    mutable std::vector<std::byte> room_;  // for whole lines; a copy of the policy has its own
+    mutable std::vector<std::uint32_t> room_;  // for whole lines; a copy of the policy has its own
 };
 
 template <FarAccess Far>
@@ -218,7 +209,8 @@ class ValueFar : public Far {
     // Stores the value whose address is in `line`, under the line's tag.
     void store_line(Line* to, Line const& line, Tag previous,
                     std::size_t /*quads*/ = quads_per_line) const {
-        ValueWords const said = value_words(line);
+        ValueWords said;
+        unpack_mailbox_line(said.data(), line);
         std::byte const* bytes = nullptr;
         static_assert(offsetof(MessageAt, where) == 0);
         std::memcpy(&bytes, said.data(), sizeof(bytes));

@@ -54,37 +54,24 @@ struct MailboxLayout {
     static void format(View const& view) { format_mailbox(view); }
 };
 
-struct RingToDeviceLayout {
+template <bool to_host>
+struct RingLayout {
     using View = RingView;
     [[nodiscard]] static constexpr std::size_t device_bytes(ObjectShape const& shape) {
-        return shape.slots_bytes();
-    }
-    [[nodiscard]] static constexpr std::size_t host_bytes(ObjectShape const& /*shape*/) {
-        return sizeof(Line);
-    }
-    [[nodiscard]] CARILLON_HD static View view(ObjectShape const& shape, ChannelTable const& at) {
-        return {reinterpret_cast<Line*>(at.in_device_memory),
-                reinterpret_cast<std::uint64_t*>(at.in_host_memory), shape.capacity, at.first,
-                shape.slot_lines};
-    }
-    static void format(View const& view) { format_ring(view); }
-};
-
-struct RingToHostLayout {
-    using View = RingView;
-    [[nodiscard]] static constexpr std::size_t device_bytes(ObjectShape const& /*shape*/) {
-        return sizeof(Line);
+        return to_host ? sizeof(Line) : shape.slots_bytes();
     }
     [[nodiscard]] static constexpr std::size_t host_bytes(ObjectShape const& shape) {
-        return shape.slots_bytes();
+        return to_host ? shape.slots_bytes() : sizeof(Line);
     }
     [[nodiscard]] CARILLON_HD static View view(ObjectShape const& shape, ChannelTable const& at) {
-        return {reinterpret_cast<Line*>(at.in_host_memory),
-                reinterpret_cast<std::uint64_t*>(at.in_device_memory), shape.capacity, at.first,
-                shape.slot_lines};
+        return {reinterpret_cast<Line*>(to_host ? at.in_host_memory : at.in_device_memory),
+                reinterpret_cast<std::uint64_t*>(to_host ? at.in_device_memory : at.in_host_memory),
+                shape.capacity, at.first, shape.slot_lines};
     }
     static void format(View const& view) { format_ring(view); }
 };
+using RingToDeviceLayout = RingLayout<false>;
+using RingToHostLayout = RingLayout<true>;
 
 struct ChunkRingLayout {
     using View = ChunkRingView;
