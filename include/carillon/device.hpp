@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "carillon/arguments.hpp"
-#include "carillon/detail/access/host_mapped.hpp"
+#include "carillon/detail/access/host_near_far.hpp"
 #include "carillon/detail/wire/language.hpp"
 #include "carillon/device_info.hpp"
 #include "carillon/device_traits.hpp"

@@ -7,7 +7,7 @@
 #include <memory>
 #include <utility>
 
-#include "carillon/detail/access/range_sync.hpp"
+#include "carillon/detail/access/host_near_far.hpp"
 #include "carillon/detail/protocol/ring_view.hpp"
 #include "carillon/detail/wire/language.hpp"
 #include "carillon/error.hpp"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "carillon/detail/access/host_mapped.hpp"
+#include "carillon/detail/access/host_near_far.hpp"
 #include "carillon/stream_copy.hpp"
 
 namespace carillon {

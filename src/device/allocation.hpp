@@ -6,7 +6,7 @@
 #include <memory>
 #include <optional>
 
-#include "carillon/detail/access/range_sync.hpp"
+#include "carillon/detail/access/host_near_far.hpp"
 #include "carillon/memory.hpp"
 #include "device/mapped_ranges.hpp"
 

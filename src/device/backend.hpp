@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "carillon/detail/access/host_mapped.hpp"
+#include "carillon/detail/access/host_near_far.hpp"
 #include "carillon/detail/host/process_mark.hpp"
 #include "carillon/detail/kernel/program.hpp"
 #include "carillon/device_info.hpp"

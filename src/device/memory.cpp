@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "carillon/memory.hpp"
 
-#include "carillon/detail/access/host_mapped.hpp"
+#include "carillon/detail/access/host_near_far.hpp"
 #include "carillon/detail/host/door.hpp"
 #include "carillon/error.hpp"
 #include "device/backend.hpp"

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "carillon/detail/access/host_cached.hpp"
+#include "carillon/detail/access/host_near_far.hpp"
 #include "carillon/detail/host/deadline.hpp"
 #include "carillon/detail/host/duration_text.hpp"
 #include "carillon/detail/host/say_line.hpp"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "carillon/detail/access/host_cached.hpp"
+#include "carillon/detail/access/host_near_far.hpp"
 #include "carillon/detail/protocol/flag_protocol.hpp"
 #include "carillon/error.hpp"
 

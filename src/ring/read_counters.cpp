@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "carillon/detail/access/host_cached.hpp"
+#include "carillon/detail/access/host_near_far.hpp"
 #include "carillon/detail/wire/line.hpp"
 
 namespace carillon::detail {

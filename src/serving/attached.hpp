@@ -8,7 +8,7 @@
 #include <span>
 
 #include "carillon/channel_memory.hpp"
-#include "carillon/detail/access/host_mapped.hpp"
+#include "carillon/detail/access/host_near_far.hpp"
 #include "carillon/detail/protocol/channel_view.hpp"
 #include "carillon/detail/serving/lender.hpp"
 #include "carillon/detail/serving/published_object.hpp"

@@ -7,7 +7,7 @@
 #include <thread>
 #include <utility>
 
-#include "carillon/detail/access/host_cached.hpp"
+#include "carillon/detail/access/host_near_far.hpp"
 #include "carillon/detail/host/deadline.hpp"
 #include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/owned.hpp"

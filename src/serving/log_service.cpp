@@ -3,7 +3,7 @@
 #include <memory>
 #include <utility>
 
-#include "carillon/detail/access/host_cached.hpp"
+#include "carillon/detail/access/host_near_far.hpp"
 #include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/log_texts.hpp"
 #include "carillon/detail/host/owned.hpp"

@@ -9,7 +9,7 @@
 #include <mutex>
 #include <optional>
 
-#include "carillon/detail/access/host_mapped.hpp"
+#include "carillon/detail/access/host_near_far.hpp"
 #include "carillon/detail/host/message_types.hpp"
 #include "carillon/detail/protocol/mailbox_protocol.hpp"
 #include "carillon/detail/serving/published_object.hpp"

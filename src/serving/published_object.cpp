@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "carillon/detail/serving/published_object.hpp"
 
-#include "carillon/detail/access/host_cached.hpp"
+#include "carillon/detail/access/host_near_far.hpp"
 #include "os/shared_memory.hpp"
 
 namespace carillon::detail {

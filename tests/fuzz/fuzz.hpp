@@ -12,8 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "carillon/detail/access/host_cached.hpp"
-#include "carillon/detail/access/host_mapped.hpp"
+#include "carillon/detail/access/host_near_far.hpp"
 #include "carillon/detail/machine/cpu_atomics.hpp"
 
 namespace carillon::fuzz {

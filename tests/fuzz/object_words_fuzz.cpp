@@ -8,8 +8,7 @@
 #include <vector>
 
 #include "carillon/detail/access/device_near_far.hpp"
-#include "carillon/detail/access/host_cached.hpp"
-#include "carillon/detail/access/host_mapped.hpp"
+#include "carillon/detail/access/host_near_far.hpp"
 #include "carillon/detail/protocol/leased_ends.hpp"
 #include "fuzz/fuzz.hpp"
 

@@ -5,8 +5,7 @@
 #include <array>
 
 #include "carillon/detail/access/device_near_far.hpp"
-#include "carillon/detail/access/host_cached.hpp"
-#include "carillon/detail/access/host_mapped.hpp"
+#include "carillon/detail/access/host_near_far.hpp"
 #include "carillon/detail/protocol/lease.hpp"
 #include "carillon/detail/protocol/pool_places.hpp"
 #include "fuzz/client_memory.hpp"

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "carillon/carillon.hpp"
-#include "carillon/detail/access/host_cached.hpp"
+#include "carillon/detail/access/host_near_far.hpp"
 #include "carillon/detail/serving/lender.hpp"
 #include "ipc/ipc_handlers.hpp"
 #include "support/descriptors_left.hpp"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "carillon/detail/access/access.hpp"
-#include "carillon/detail/access/host_cached.hpp"
+#include "carillon/detail/access/host_near_far.hpp"
 #include "carillon/detail/protocol/ring_protocol.hpp"
 
 namespace carillon::test {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "carillon/detail/access/host_mapped.hpp"
+#include "carillon/detail/access/host_near_far.hpp"
 #include "carillon/detail/wire/config.hpp"
 
 namespace carillon::test {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "carillon/detail/access/host_mapped.hpp"
+#include "carillon/detail/access/host_near_far.hpp"
 #include "carillon/detail/protocol/chunk_ring_protocol.hpp"
 #include "support/recording.hpp"
 #include "support/ring_memory.hpp"

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "carillon/copy.hpp"
-#include "carillon/detail/access/host_mapped.hpp"
+#include "carillon/detail/access/host_near_far.hpp"
 #include "carillon/wait.hpp"
 #include "support/accesses.hpp"
 

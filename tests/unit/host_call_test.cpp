@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "carillon/detail/access/device_near_far.hpp"
-#include "carillon/detail/access/host_mapped.hpp"
+#include "carillon/detail/access/host_near_far.hpp"
 #include "support/mpmc_ring_memory.hpp"
 #include "support/ring_memory.hpp"
 #include "support/sized.hpp"

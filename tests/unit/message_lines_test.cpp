@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "carillon/detail/access/host_mapped.hpp"
+#include "carillon/detail/access/host_near_far.hpp"
 #include "carillon/detail/protocol/endpoints.hpp"
 #include "carillon/detail/protocol/mpmc_producer.hpp"
 #include "support/ring_memory.hpp"

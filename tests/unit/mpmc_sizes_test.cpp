@@ -5,7 +5,7 @@
 #include <atomic>
 #include <vector>
 
-#include "carillon/detail/access/host_cached.hpp"
+#include "carillon/detail/access/host_near_far.hpp"
 #include "carillon/detail/protocol/mpmc_producer.hpp"
 #include "carillon/detail/protocol/mpmc_ring_protocol.hpp"
 #include "carillon/detail/protocol/reply_slots.hpp"

@@ -6,8 +6,7 @@
 #include <carillon/block.hpp>
 #include <carillon/detail/access/access.hpp>
 #include <carillon/detail/access/device_near_far.hpp>
-#include <carillon/detail/access/host_cached.hpp>
-#include <carillon/detail/access/host_mapped.hpp>
+#include <carillon/detail/access/host_near_far.hpp>
 #include <carillon/detail/machine/group.hpp>
 #include <carillon/detail/protocol/host_call.hpp>
 #include <carillon/detail/protocol/mpmc_ring_protocol.hpp>

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "carillon/detail/access/host_mapped.hpp"
+#include "carillon/detail/access/host_near_far.hpp"
 #include "support/recording.hpp"
 #include "support/ring_memory.hpp"
 

@@ -8,8 +8,7 @@
 #include <set>
 
 #include "carillon/detail/access/device_near_far.hpp"
-#include "carillon/detail/access/host_cached.hpp"
-#include "carillon/detail/access/host_mapped.hpp"
+#include "carillon/detail/access/host_near_far.hpp"
 #include "carillon/detail/protocol/endpoints.hpp"
 #include "support/paired_ring.hpp"
 #include "support/ring_memory.hpp"

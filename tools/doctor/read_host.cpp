@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <carillon/detail/access/host_mapped.hpp>
+#include <carillon/detail/access/host_near_far.hpp>
 #include <carillon/detail/machine/pause.hpp>
 #include <carillon/placement.hpp>
 #include <cctype>

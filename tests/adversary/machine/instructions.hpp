@@ -9,8 +9,7 @@
 
 #include "adversary/machine/machine.hpp"
 #include "carillon/detail/access/device_near_far.hpp"
-#include "carillon/detail/access/host_cached.hpp"
-#include "carillon/detail/access/host_mapped.hpp"
+#include "carillon/detail/access/host_near_far.hpp"
 
 namespace carillon::test {
 using namespace detail;

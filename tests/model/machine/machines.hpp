@@ -10,8 +10,7 @@
 #include <type_traits>
 
 #include "carillon/detail/access/device_near_far.hpp"
-#include "carillon/detail/access/host_cached.hpp"
-#include "carillon/detail/access/host_mapped.hpp"
+#include "carillon/detail/access/host_near_far.hpp"
 #include "carillon/detail/machine/cpu_atomics.hpp"
 #include "model/machine/model_memory.hpp"
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <utility>
 
-#include "carillon/detail/access/host_mapped.hpp"
+#include "carillon/detail/access/host_near_far.hpp"
 #include "carillon/detail/host/channel_peer.hpp"
 #include "carillon/error.hpp"
 #include "carillon/wait.hpp"

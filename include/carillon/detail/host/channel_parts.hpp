@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "carillon/detail/access/host_mapped.hpp"
+#include "carillon/detail/access/host_near_far.hpp"
 #include "carillon/detail/host/channel_lease.hpp"
 #include "carillon/detail/host/channel_peer.hpp"
 #include "carillon/detail/protocol/channel_view.hpp"

@@ -9,8 +9,7 @@
 #include <span>
 
 #include "carillon/arena.hpp"
-#include "carillon/detail/access/host_cached.hpp"
-#include "carillon/detail/access/host_mapped.hpp"
+#include "carillon/detail/access/host_near_far.hpp"
 #include "carillon/detail/host/channel_lease.hpp"
 #include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/process_mark.hpp"

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "carillon/detail/access/host_cached.hpp"
+#include "carillon/detail/access/host_near_far.hpp"
 #include "carillon/detail/host/message_of.hpp"
 #include "carillon/detail/host/owned.hpp"
 #include "carillon/detail/host/pool_state.hpp"

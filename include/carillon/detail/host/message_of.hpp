@@ -9,8 +9,7 @@
 #include <cstdint>
 #include <span>
 
-#include "carillon/detail/access/host_cached.hpp"
-#include "carillon/detail/access/host_mapped.hpp"
+#include "carillon/detail/access/host_near_far.hpp"
 #include "carillon/detail/host/argument_checks.hpp"
 #include "carillon/detail/protocol/endpoints.hpp"
 #include "carillon/detail/wire/line.hpp"

@@ -9,8 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "carillon/detail/access/host_cached.hpp"
-#include "carillon/detail/access/host_mapped.hpp"
+#include "carillon/detail/access/host_near_far.hpp"
 #include "carillon/detail/host/life_registry.hpp"
 #include "carillon/detail/host/process_mark.hpp"
 #include "carillon/detail/host/producer_registry.hpp"

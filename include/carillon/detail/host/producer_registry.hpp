@@ -8,8 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "carillon/detail/access/host_cached.hpp"
-#include "carillon/detail/access/host_mapped.hpp"
+#include "carillon/detail/access/host_near_far.hpp"
 #include "carillon/detail/host/life_registry.hpp"
 #include "carillon/detail/protocol/mpmc_ring_protocol.hpp"
 

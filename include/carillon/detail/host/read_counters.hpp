@@ -3,7 +3,7 @@
 #pragma once
 
 #include "carillon/counters.hpp"
-#include "carillon/detail/access/host_cached.hpp"
+#include "carillon/detail/access/host_near_far.hpp"
 #include "carillon/detail/protocol/channel_view.hpp"
 #include "carillon/detail/protocol/ring_view.hpp"
 

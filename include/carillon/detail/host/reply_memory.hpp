@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "carillon/detail/access/host_mapped.hpp"
+#include "carillon/detail/access/host_near_far.hpp"
 #include "carillon/detail/protocol/host_call.hpp"
 #include "carillon/detail/protocol/reply_slots.hpp"
 #include "carillon/device.hpp"

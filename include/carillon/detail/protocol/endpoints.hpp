@@ -11,8 +11,7 @@
 #include "carillon/detail/protocol/ring_protocol.hpp"
 
 #if !defined(__CUDACC_RTC__)
-#include "carillon/detail/access/host_cached.hpp"
-#include "carillon/detail/access/host_mapped.hpp"
+#include "carillon/detail/access/host_near_far.hpp"
 #endif
 
 namespace carillon::detail {

@@ -13,8 +13,7 @@
 
 #include "carillon/channel_memory.hpp"
 #include "carillon/counters.hpp"
-#include "carillon/detail/access/host_cached.hpp"
-#include "carillon/detail/access/host_mapped.hpp"
+#include "carillon/detail/access/host_near_far.hpp"
 #include "carillon/detail/host/closed_by_owner.hpp"
 #include "carillon/detail/host/counter_watch.hpp"
 #include "carillon/detail/host/kernel_supervisor.hpp"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// HostMapped: the CPU on mapped memory of the other side, usually write-combining, for commands and
-// credits towards the GPU. It writes and never reads.
+// HostCached and HostMapped: the CPU on its own memory and on mapped memory of the other side.
 #pragma once
 
 #include <cstddef>
@@ -8,12 +7,60 @@
 #include <optional>
 
 #include "carillon/detail/access/access.hpp"
-#include "carillon/detail/access/range_sync.hpp"
 #include "carillon/detail/machine/store_traits.hpp"
 #include "carillon/detail/machine/x86.hpp"
 #include "carillon/detail/wire/line.hpp"
 
 namespace carillon::detail {
+
+// Makes writes to non-coherent mapped memory reach it, and reads see it. Memory implements it; a
+// policy has a pointer to one, or nullptr if the memory is coherent. Ranges are widened to whole
+// atoms (VkPhysicalDeviceLimits::nonCoherentAtomSize).
+class RangeSync {
+   public:
+    virtual void flush(void const* where, std::size_t size) const = 0;
+    virtual void invalidate(void const* where, std::size_t size) const = 0;
+
+   protected:
+    ~RangeSync() = default;
+};
+
+// The CPU on its own, cached memory, where replies and credits arrive. Claims, and the states told
+// beside them, are among CPU threads, and the machine's own.
+template <CpuLoads Cpu>
+class BasicHostCached : public Cpu {
+   public:
+    explicit BasicHostCached(RangeSync const* sync = nullptr, Cpu cpu = {})
+        : Cpu(cpu), sync_(sync) {}
+
+    // H5, pairs with D2: the loads are acquires, so data that a line names are loaded after its
+    // tags.
+    // N1, pairs with D2: on non-coherent memory an invalidate precedes every look; otherwise the
+    // CPU would see old content for ever.
+    [[nodiscard]] Line load_line(Line const* from, std::size_t quads = quads_per_line) const {
+        if (sync_ != nullptr) sync_->invalidate(from, sizeof(Line));
+        Line line{};
+        detail::each_quad(quads,
+                          [&](std::size_t i) { line.quads[i] = Cpu::load_quad(&from->quads[i]); });
+        return line;
+    }
+    [[nodiscard]] Line load_line_ahead(Line const* from, std::size_t quads = quads_per_line) const {
+        return load_line(from, quads);
+    }
+
+    // H5 and N1, for a word.
+    [[nodiscard]] std::uint64_t load_word(std::uint64_t const* from) const {
+        if (sync_ != nullptr) sync_->invalidate(from, sizeof(*from));
+        return Cpu::load_word(from);
+    }
+
+   private:
+    RangeSync const* sync_;
+};
+
+using HostCached = BasicHostCached<X86>;
+template <>
+inline constexpr std::uint32_t looks_within_a_trip<HostCached> = 1024;
 
 // How the CPU stores into mapped memory: the instruction for one line, and whether the tags of its
 // quads are stored with it or after it.
@@ -30,7 +77,8 @@ struct HostStores {
 // The widest store into write-combining memory that this CPU has, and the mode that it needs.
 [[nodiscard]] HostStores best_mapped_stores();
 
-// Device::access() makes one for a device's memory.
+// The CPU on mapped memory, usually write-combining, for commands and credits towards the GPU. It
+// writes and never reads. Device::access() makes one for a device's memory.
 template <CpuMappedStores Cpu>
 class BasicHostMapped {
    public:
