@@ -23,8 +23,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "carillon/detail/wire/config.hpp"
-#include "carillon/detail/wire/line.hpp"
+#include "carillon/detail/wire/line.hpp"  // IWYU pragma: export
 
 CARILLON_BEGIN_POLICY_CODE
 namespace carillon::detail {

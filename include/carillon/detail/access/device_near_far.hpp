@@ -8,8 +8,6 @@
 
 #include "carillon/detail/access/access.hpp"
 #include "carillon/detail/machine/device_instructions.hpp"
-#include "carillon/detail/wire/config.hpp"
-#include "carillon/detail/wire/line.hpp"
 
 #if !defined(__CUDA_ARCH__)
 #include <chrono>

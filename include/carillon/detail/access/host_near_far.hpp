@@ -9,7 +9,6 @@
 #include "carillon/detail/access/access.hpp"
 #include "carillon/detail/machine/store_traits.hpp"
 #include "carillon/detail/machine/x86.hpp"
-#include "carillon/detail/wire/line.hpp"
 
 namespace carillon::detail {
 

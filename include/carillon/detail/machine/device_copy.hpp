@@ -9,7 +9,6 @@
 
 #include "carillon/block.hpp"
 #include "carillon/detail/machine/ptx.hpp"
-#include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 
 namespace carillon::detail::device_copy {

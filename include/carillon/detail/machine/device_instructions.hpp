@@ -10,7 +10,6 @@
 #include <cstdint>
 
 #include "carillon/detail/machine/ptx.hpp"
-#include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 
 #if !defined(__CUDA_ARCH__)

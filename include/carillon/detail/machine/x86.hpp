@@ -14,7 +14,6 @@
 
 #include "carillon/detail/machine/cpu_atomics.hpp"
 #include "carillon/detail/machine/store_traits.hpp"
-#include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 
 namespace carillon::detail::cpu {

@@ -20,7 +20,6 @@
 #include <cstdint>
 
 #include "carillon/detail/protocol/ring_view.hpp"
-#include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 
 namespace carillon::detail {

@@ -23,8 +23,6 @@
 
 #include "carillon/detail/access/access.hpp"
 #include "carillon/detail/protocol/ring_view.hpp"
-#include "carillon/detail/wire/config.hpp"
-#include "carillon/detail/wire/line.hpp"
 
 CARILLON_BEGIN_POLICY_CODE
 namespace carillon::detail {

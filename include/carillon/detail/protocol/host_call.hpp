@@ -25,8 +25,6 @@
 #include "carillon/detail/machine/group.hpp"
 #include "carillon/detail/protocol/mpmc_ring_protocol.hpp"
 #include "carillon/detail/protocol/reply_slots.hpp"
-#include "carillon/detail/wire/config.hpp"
-#include "carillon/detail/wire/line.hpp"
 
 CARILLON_BEGIN_POLICY_CODE
 namespace carillon::detail {

@@ -17,7 +17,6 @@
 #include "carillon/detail/protocol/mailbox_protocol.hpp"
 #include "carillon/detail/protocol/object_view.hpp"
 #include "carillon/detail/protocol/ring_protocol.hpp"
-#include "carillon/detail/wire/config.hpp"
 
 CARILLON_BEGIN_POLICY_CODE
 namespace carillon::detail {

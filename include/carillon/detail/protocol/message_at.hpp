@@ -17,7 +17,6 @@
 #include "carillon/detail/protocol/mailbox_protocol.hpp"
 #include "carillon/detail/protocol/ring_pages.hpp"
 #include "carillon/detail/protocol/ring_view.hpp"
-#include "carillon/detail/wire/line.hpp"
 
 namespace carillon::detail {
 

@@ -10,8 +10,6 @@
 
 #include "carillon/detail/access/access.hpp"
 #include "carillon/detail/machine/group.hpp"
-#include "carillon/detail/wire/config.hpp"
-#include "carillon/detail/wire/line.hpp"
 
 CARILLON_BEGIN_POLICY_CODE
 namespace carillon::detail {

@@ -16,8 +16,6 @@
 #include "carillon/detail/machine/group.hpp"
 #include "carillon/detail/protocol/message_lines.hpp"
 #include "carillon/detail/protocol/mpmc_ring_view.hpp"
-#include "carillon/detail/wire/config.hpp"
-#include "carillon/detail/wire/line.hpp"
 
 CARILLON_BEGIN_POLICY_CODE
 namespace carillon::detail {

@@ -6,7 +6,6 @@
 #include <cstdint>
 
 #include "carillon/detail/protocol/message_lines.hpp"
-#include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 
 namespace carillon::detail {

@@ -16,7 +16,6 @@
 #include "carillon/detail/protocol/chunk_ring_protocol.hpp"
 #include "carillon/detail/protocol/mailbox_protocol.hpp"
 #include "carillon/detail/protocol/ring_view.hpp"
-#include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 
 namespace carillon::detail {

@@ -22,8 +22,6 @@
 #include "carillon/detail/access/device_near_far.hpp"
 #include "carillon/detail/machine/group.hpp"
 #include "carillon/detail/protocol/ring_view.hpp"
-#include "carillon/detail/wire/config.hpp"
-#include "carillon/detail/wire/line.hpp"
 
 CARILLON_BEGIN_POLICY_CODE
 namespace carillon::detail {

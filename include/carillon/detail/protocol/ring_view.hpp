@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 
 namespace carillon::detail {

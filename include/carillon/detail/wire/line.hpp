@@ -18,7 +18,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "carillon/detail/wire/config.hpp"
+#include "carillon/detail/wire/config.hpp"  // IWYU pragma: export
 
 #if !defined(__CUDA_ARCH__)
 #include <utility>
