@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <type_traits>
 
-#include "carillon/detail/machine/code_location.hpp"
 #include "carillon/detail/machine/tested_block.hpp"
 #include "carillon/detail/wire/config.hpp"
 

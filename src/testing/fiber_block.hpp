@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
-#include "carillon/detail/machine/code_location.hpp"
 #include "carillon/detail/machine/tested_block.hpp"
+#include "carillon/detail/wire/config.hpp"
 #include "testing/block_memory.hpp"
 #include "testing/fiber.hpp"
 #include "testing/random.hpp"

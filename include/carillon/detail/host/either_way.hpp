@@ -9,7 +9,7 @@
 #include <variant>
 
 #include "carillon/bytes.hpp"
-#include "carillon/detail/machine/code_location.hpp"
+#include "carillon/detail/wire/config.hpp"
 #include "carillon/error.hpp"
 #include "carillon/ring.hpp"
 

@@ -9,7 +9,7 @@
 #include <map>
 #include <string_view>
 
-#include "carillon/detail/machine/code_location.hpp"
+#include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/language.hpp"
 
 namespace carillon::detail {

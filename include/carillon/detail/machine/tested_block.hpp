@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "carillon/detail/machine/code_location.hpp"
+#include "carillon/detail/wire/config.hpp"
 
 #if !defined(__CUDA_ARCH__)
 

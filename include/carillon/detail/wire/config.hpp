@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names that let a C++ compiler and nvcc compile the same source.
+// What lets a C++ compiler and nvcc compile the same source: names, a check of what a GPU calls,
+// and the place of a call.
 #pragma once
 
 #include "carillon/detail/wire/language.hpp"
@@ -83,5 +84,21 @@ CARILLON_HD void check_device_call([[maybe_unused]] Functor& functor) {
     if (false) (void)&functor_needs_CARILLON_HD<Result, Functor, Argument...>;
 #endif
 }
+
+// The place of a call in the program. As a default argument it is the place of the call that leaves
+// it out. The library's own calls name their file themselves: nvcc's default is the path on the
+// machine that compiles, which would end up in installed files.
+struct CodeLocation {
+    char const* file;
+    int line;
+
+    // The place of a call in another language.
+    [[nodiscard]] static constexpr CodeLocation elsewhere() { return {"", 0}; }
+    // The place of the calling expression.
+    [[nodiscard]] CARILLON_HD static constexpr CodeLocation current(
+        char const* file = __builtin_FILE(), int line = __builtin_LINE()) {
+        return {file, line};
+    }
+};
 
 }  // namespace carillon::detail
