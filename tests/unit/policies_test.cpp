@@ -21,10 +21,9 @@ namespace carillon::test {
 using namespace detail;
 namespace {
 
-static_assert(CpuLoads<X86> && CpuStores<X86> && CpuClaims<X86>);
+static_assert(CpuLoads<X86> && CpuStores<X86>);
 static_assert(CpuMappedStores<X86> && CpuBulkStores<X86>);
 static_assert(GpuLoads<DeviceInstructions> && GpuStores<DeviceInstructions>);
-static_assert(GpuClaims<DeviceInstructions>);
 
 static_assert(NearAccess<HostCached> && ClaimAccess<HostCached> && TellAccess<HostCached>);
 static_assert(!PairAccess<HostCached> && !FarAccess<HostCached>);

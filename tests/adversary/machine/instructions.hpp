@@ -163,10 +163,12 @@ class AdversaryBulkGpu : public AdversaryGpu {
     mutable std::array<Line, 32> staged_{};
 };
 
-static_assert(GpuBulkStores<AdversaryBulkGpu> && GpuKeeps<AdversaryBulkGpu>);
-static_assert(CpuLoads<AdversaryCpu> && CpuClaims<AdversaryCpu> && CpuMappedStores<AdversaryCpu>);
+static_assert(GpuBulkStores<AdversaryBulkGpu> && KeepAccess<BasicDeviceNear<AdversaryBulkGpu>>);
+static_assert(CpuLoads<AdversaryCpu> && ClaimAccess<BasicHostCached<AdversaryCpu>> &&
+              CpuMappedStores<AdversaryCpu>);
 static_assert(CpuBulkStores<AdversaryCpu>);
-static_assert(GpuLoads<AdversaryGpu> && GpuStores<AdversaryGpu> && GpuClaims<AdversaryGpu>);
+static_assert(GpuLoads<AdversaryGpu> && GpuStores<AdversaryGpu> &&
+              ClaimAccess<BasicDeviceNear<AdversaryGpu>>);
 
 class AdversarySync final : public RangeSync {
    public:

@@ -167,7 +167,7 @@ class RelacyGpu {
 
 // Claims are mpmc_ring_model.hpp's.
 static_assert(CpuLoads<RelacyCpu<WholeQuads>> && CpuMappedStores<TearingCpu<Evicted::either>>);
-static_assert(!CpuClaims<RelacyCpu<WholeQuads>>);
+static_assert(!ClaimAccess<BasicHostCached<RelacyCpu<WholeQuads>>>);
 static_assert(GpuLoads<RelacyGpu<QuadsOfWords>> && GpuStores<RelacyGpu<WholeQuads>>);
 
 // A machine: its policies, the kind of a quad and how the CPU stores a line.

@@ -89,7 +89,8 @@ class ClaimingGpuOn : public RelacyGpu<Access> {
 };
 using ClaimingGpu = ClaimingGpuOn<WholeQuads>;
 
-static_assert(CpuClaims<SharingCpu> && CpuMappedStores<MortalCpu> && GpuClaims<ClaimingGpu>);
+static_assert(ClaimAccess<BasicHostCached<SharingCpu>> && CpuMappedStores<MortalCpu> &&
+              ClaimAccess<BasicDeviceNear<ClaimingGpu>>);
 
 // Looks for numbers that were given up whenever it finds nothing.
 struct LookingGpu : ClaimingGpu {

@@ -133,7 +133,8 @@ concept PairAccess = NearAccess<P> && requires(P policy, std::uint64_t const* wo
 template <class P>
 concept ClaimAccess = NearAccess<P> &&
     requires(P policy, std::uint64_t* word, std::uint64_t number) {
-    // Both return the previous word. On a device they order nothing.
+    // Both return the previous word. On a device they order nothing; on a CPU they acquire and
+    // release.
     { policy.fetch_add(word, number) } -> std::same_as<std::uint64_t>;
     { policy.compare_exchange(word, number, number) } -> std::same_as<std::uint64_t>;
 };

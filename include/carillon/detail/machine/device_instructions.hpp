@@ -40,21 +40,6 @@ concept GpuStores = std::copyable<Gpu> &&
     gpu.fence_system();
 };
 
-// Read-modify-writes that order nothing; both return the previous word.
-template <class Gpu>
-concept GpuClaims = std::copyable<Gpu> &&
-    requires(Gpu const& gpu, std::uint64_t* word, std::uint64_t value) {
-    { gpu.fetch_add(word, value) } -> std::same_as<std::uint64_t>;
-    { gpu.compare_exchange(word, value, value) } -> std::same_as<std::uint64_t>;
-};
-
-// Keeps the loads of a poll independent of each other, however their results are used.
-template <class Gpu>
-concept GpuKeeps = std::copyable<Gpu> && requires(Gpu const& gpu, Quad const* quads, Line* lines) {
-    gpu.keep_whole(quads, std::size_t{1});
-    gpu.keep_in_memory(lines);
-};
-
 // Stores several lines in a row at once, if the GPU can: the first `count`, at most the template's
 // number, with at least `quads` quads of each and `last` of the last one. Or one by one:
 // stage_bulk() puts aside line `i`, which is for `to`, and store_staged() stores the first `count`;

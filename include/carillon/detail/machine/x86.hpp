@@ -50,14 +50,6 @@ concept CpuStores = std::copyable<Cpu> &&
     cpu.store_word(word, value);
 };
 
-// Read-modify-writes that acquire and release; both return the previous word.
-template <class Cpu>
-concept CpuClaims = std::copyable<Cpu> &&
-    requires(Cpu const& cpu, std::uint64_t* word, std::uint64_t value) {
-    { cpu.fetch_add(word, value) } -> std::same_as<std::uint64_t>;
-    { cpu.compare_exchange(word, value, value) } -> std::same_as<std::uint64_t>;
-};
-
 // Stores into mapped memory of the other side. store_fence() orders earlier stores ahead of later
 // ones and makes them leave; read_back() waits until they have arrived.
 template <class Cpu>

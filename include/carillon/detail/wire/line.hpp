@@ -101,15 +101,13 @@ inline constexpr std::uint32_t slot_lines_of =
     std::bit_ceil(static_cast<std::uint32_t>(lines_of<T>));
 
 // The lines of a message, from the first; and the number of quads in line i that it fills.
-[[nodiscard]] CARILLON_HD constexpr Line* lines_in(Line& line) { return &line; }
-[[nodiscard]] CARILLON_HD constexpr Line const* lines_in(Line const& line) { return &line; }
-template <std::size_t count>
-[[nodiscard]] CARILLON_HD constexpr Line* lines_in(Lines<count>& lines) {
-    return lines.line;
-}
-template <std::size_t count>
-[[nodiscard]] CARILLON_HD constexpr Line const* lines_in(Lines<count> const& lines) {
-    return lines.line;
+template <class P>
+[[nodiscard]] CARILLON_HD constexpr auto* lines_in(P& packed) {
+    if constexpr (std::is_same_v<std::remove_cv_t<P>, Line>) {
+        return &packed;
+    } else {
+        return packed.line;
+    }
 }
 template <class T>
 [[nodiscard]] CARILLON_HD constexpr std::size_t quads_in_line(std::size_t i) {
@@ -149,15 +147,13 @@ template <std::size_t count>
     return tagged;
 }
 
-// The payload of a line, and of lines in a row.
-struct PayloadWords {
-    std::uint32_t word[quads_per_line * payload_words_per_quad];
-};
-static_assert(sizeof(PayloadWords) == payload_bytes);
+// The payload of lines in a row, and of one.
 template <std::size_t lines>
 struct MessageWords {
     std::uint32_t word[lines * quads_per_line * payload_words_per_quad];
 };
+using PayloadWords = MessageWords<1>;
+static_assert(sizeof(PayloadWords) == payload_bytes);
 
 // The bytes of a T, as words if they are whole ones: byte accesses are not cheap on a GPU.
 template <class T, bool whole_words = sizeof(T) % sizeof(std::uint32_t) == 0>
@@ -225,9 +221,7 @@ void payload_of_lines(void* message, Line const* lines) {
 }
 
 template <class T>
-struct EachByte {
-    unsigned char byte[sizeof(T)];
-};
+using EachByte = BytesOf<T, false>;
 template <class T>
 constexpr bool is_zero(EachByte<T> const& of) {
     for (unsigned char const byte : of.byte) {
@@ -342,13 +336,8 @@ template <class T>
     check_payload<T>();
 #if !defined(__CUDA_ARCH__)
     Packed<T> packed;
-    if constexpr (detail::clears_padding<T>) {
-        auto const clean = detail::without_padding(message);
-        detail::lay_out_lines<sizeof(T)>(lines_in(packed), __builtin_addressof(clean), tag);
-        return packed;
-    }
-    detail::lay_out_lines<sizeof(T)>(lines_in(packed), __builtin_addressof(message), tag);
-    return packed;
+    auto const& clean = detail::without_padding(message);
+    detail::lay_out_lines<sizeof(T)>(lines_in(packed), __builtin_addressof(clean), tag);
 #else
     MessageWords<lines_of<T>> words{};
     auto const bytes = __builtin_bit_cast(BytesOf<T>, message);
@@ -361,8 +350,8 @@ template <class T>
             line[i].quads[quad] = pack_quad(word + quad * payload_words_per_quad, tag);
         }
     }
-    return packed;
 #endif
+    return packed;
 }
 
 // Lays out a payload of 48 bytes at any address.
