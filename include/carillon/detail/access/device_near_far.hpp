@@ -10,9 +10,6 @@
 #include "carillon/detail/machine/device_instructions.hpp"
 
 #if !defined(__CUDA_ARCH__)
-#include <chrono>
-#include <thread>
-
 #include "carillon/detail/machine/pause.hpp"
 #endif
 
@@ -46,8 +43,6 @@ class BasicDeviceNear : public Instructions {
         return line;
     }
 
-    // Load one quad for a lane of a warp that shares a message: the last that the lane loads, and
-    // an earlier one.
     [[nodiscard]] CARILLON_HD Quad load_quad(Quad const* from) const {
         return Instructions::load_acquire(from);
     }
@@ -160,42 +155,16 @@ class DeviceClock {
     }
 
     // Sleeps `ns`, at most 1 ms. On a GPU it takes from nothing to twice as long.
-    CARILLON_HD void sleep(std::uint32_t ns) const {
-#if defined(__CUDA_ARCH__)
-        Ptx::sleep(ns);
-#else
-        std::this_thread::sleep_for(std::chrono::nanoseconds(ns));
-#endif
-    }
+    CARILLON_HD void sleep(std::uint32_t ns) const { ThisGpu::sleep(ns); }
 
     // Nanoseconds; the origin is the device's own. A GPU's clock ticks about every microsecond.
-    [[nodiscard]] CARILLON_HD std::uint64_t now_ns() const {
-#if defined(__CUDA_ARCH__)
-        return Ptx::global_timer();
-#else
-        return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                              std::chrono::steady_clock::now().time_since_epoch())
-                                              .count());
-#endif
-    }
+    [[nodiscard]] CARILLON_HD std::uint64_t now_ns() const { return ThisGpu::global_timer(); }
 
     // For times too short for now_ns(): cycles of the SM on a GPU.
-    [[nodiscard]] CARILLON_HD std::uint64_t ticks() const {
-#if defined(__CUDA_ARCH__)
-        return Ptx::clock_ticks();
-#else
-        return now_ns();
-#endif
-    }
+    [[nodiscard]] CARILLON_HD std::uint64_t ticks() const { return ThisGpu::clock_ticks(); }
 
     // The calling thread's SM; 0 on the emulated device.
-    [[nodiscard]] CARILLON_HD static std::uint32_t sm() {
-#if defined(__CUDA_ARCH__)
-        return Ptx::sm();
-#else
-        return 0;
-#endif
-    }
+    [[nodiscard]] CARILLON_HD static std::uint32_t sm() { return ThisGpu::sm(); }
 
    private:
     bool oversubscribed_;

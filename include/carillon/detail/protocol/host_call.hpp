@@ -169,21 +169,17 @@ class BasicHostCaller : public BasicHostPoster<Request, Far, Near> {
 
 // The host's end: the thread that serves requests answers them in any order.
 template <FarAccess Far>
-class HostReplyWriter {
+class HostReplyWriter : ReplyWriter<Far> {
    public:
-    explicit HostReplyWriter(ReplySlots const& reply_slots, Far far = Far())
-        : writer_(reply_slots, far) {}
+    using ReplyWriter<Far>::ReplyWriter;
 
     // `data` says that the reply refers to data.
     template <class Reply>
     void answer(ReplyAddress to, Reply const& value, OutOfLine data = OutOfLine::none) const {
-        writer_.answer(to, HostReply<Reply>{0, value}, data);
+        ReplyWriter<Far>::answer(to, HostReply<Reply>{0, value}, data);
     }
     // The CPU stores whole lines, so every awaited quad gets the tag.
-    void fail(ReplyAddress to) const { writer_.answer(to, std::uint64_t{1}); }
-
-   private:
-    ReplyWriter<Far> writer_;
+    void fail(ReplyAddress to) const { ReplyWriter<Far>::answer(to, std::uint64_t{1}); }
 };
 
 }  // namespace carillon::detail

@@ -149,11 +149,7 @@ class MessageFar : public Far {
 
 // Chooses the first page of each pair: on the emulated device no page is nearer.
 struct FirstPage {
-    template <class Near>
-    [[nodiscard]] unsigned operator()(Near const& /*near*/, std::uint64_t* /*first*/,
-                                      std::size_t /*stride*/, std::uint64_t /*never*/) const {
-        return 0;
-    }
+    [[nodiscard]] unsigned operator()(auto const&... /*of the pages*/) const { return 0; }
 };
 using FirstPages = ChosenPages<FirstPage>;
 

@@ -8,17 +8,21 @@
 // Between CARILLON_BEGIN_POLICY_CODE and CARILLON_END_POLICY_CODE, CARILLON_HD functions call
 // access policies. A policy decides on which side its instantiations can run; nvcc must not warn of
 // the other side. CARILLON_POLICY_CODE does so for the function behind it.
+//
+// CARILLON_DEVICE_CODE is 1 where nvcc compiles: only there can a GPU's kernel be instantiated.
 #if defined(__CUDACC__)
 #define CARILLON_HD __host__ __device__
 #define CARILLON_POLICY_CODE _Pragma("nv_exec_check_disable")
 #define CARILLON_BEGIN_POLICY_CODE \
     _Pragma("nv_diagnostic push") _Pragma("nv_diag_suppress 20011,20013,20014,20015")
 #define CARILLON_END_POLICY_CODE _Pragma("nv_diagnostic pop")
+#define CARILLON_DEVICE_CODE 1
 #else
 #define CARILLON_HD
 #define CARILLON_POLICY_CODE
 #define CARILLON_BEGIN_POLICY_CODE
 #define CARILLON_END_POLICY_CODE
+#define CARILLON_DEVICE_CODE 0
 #endif
 
 // SELDOM goes before a loop that runs seldom: a GPU's compiler must not lengthen a kernel by
@@ -55,13 +59,6 @@
 #define CARILLON_ADDRESS_SANITIZER 1
 #else
 #define CARILLON_ADDRESS_SANITIZER 0
-#endif
-
-// 1 in a translation unit that nvcc compiles: only there can a GPU's kernel be instantiated.
-#if defined(__CUDACC__)
-#define CARILLON_DEVICE_CODE 1
-#else
-#define CARILLON_DEVICE_CODE 0
 #endif
 
 namespace carillon::detail {
