@@ -22,7 +22,7 @@ concept HasShared = requires {
 inline constexpr std::size_t most_state_bytes = block::most_shared_bytes - 4096;
 
 #if defined(__CUDA_ARCH__)
-// The compiler names this function if Shared{} is for the host alone (device_call.hpp).
+// The compiler names this function if Shared{} is for the host alone (config.hpp).
 template <class Shared>
 __device__ void shared_needs_CARILLON_HD(void* room) {
     ::new (room) Shared{};
@@ -101,7 +101,7 @@ concept HasIdle = requires(Handler& handler) {
     requires(Handler & handler, typename Handler::Shared& shared) { handler.idle(shared); });
 
 #if defined(__CUDA_ARCH__)
-// The compiler names this function if the handler's idle() is for the host alone (device_call.hpp).
+// The compiler names this function if the handler's idle() is for the host alone (config.hpp).
 template <class Handler>
 __device__ void idle_needs_CARILLON_HD(Handler& handler) {
     if constexpr (requires { handler.idle(); }) {
