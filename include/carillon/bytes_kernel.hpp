@@ -3,22 +3,22 @@
 // device, and compiled text on a GPU (handler_text.hpp).
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 
-#include "carillon/arguments.hpp"
 #include "carillon/bytes.hpp"
 #include "carillon/client.hpp"
-#include "carillon/counters.hpp"
+#include "carillon/detail/host/channel_routes.hpp"
+#include "carillon/detail/host/door.hpp"
+#include "carillon/detail/kernel/handlers.hpp"
+#include "carillon/detail/protocol/message_at.hpp"
+#include "carillon/detail/serving/lender.hpp"
 #include "carillon/device.hpp"
+#include "carillon/kernel.hpp"
 #include "carillon/kernel_options.hpp"
-#include "carillon/server.hpp"
+#include "carillon/launch.hpp"
 
 namespace carillon {
-namespace detail {
-class BytesKernelState;
-}  // namespace detail
 
 class CompiledHandler;  // handler_text.hpp
 
@@ -29,44 +29,102 @@ using BytesHandler = void (*)(void* user, void const* request, void* reply);
 // How requests reach the blocks of a BytesKernel: as Channels or as SharedChannels.
 enum class BytesClients : std::uint8_t { of_this_process, of_others };
 
+namespace detail {
+
+class HandlerCode;
+
+// The options of a BytesKernel, with its handler and its messages.
+struct BytesRequests : KernelOptions {
+    // Each throws what the constructor of BytesKernel with these arguments throws first.
+    BytesRequests(Device const& device, BytesType const& request, BytesType const& reply,
+                  BytesHandler handler, void* user, KernelOptions const& options, BytesClients of);
+    BytesRequests(Device const& device, CompiledHandler const& handler,
+                  KernelOptions const& options, BytesClients of);
+
+    MessageOf<Bytes> request;
+    MessageOf<Bytes> reply;
+    MessageTypes types;
+    BytesClients clients;
+    BytesHandler function = nullptr;
+    void* user = nullptr;
+    HandlerCode* text = nullptr;  // instead of a function
+
+   private:
+    BytesRequests(BytesType const& request, BytesType const& reply, KernelOptions const& options,
+                  BytesClients of);
+};
+
+// Stands for the handler, which is among the options.
+struct BytesServed {
+    MessageAt operator()(MessageAt request);
+};
+
+// Channels of this process, or those that are lent.
+class BytesRoute {
+   public:
+    using Client = Channel<Bytes, Bytes>;
+
+    BytesRoute(Device const& device, BytesRequests const& options);
+
+    [[nodiscard]] std::shared_ptr<ChannelMemory> const& blocks() const { return memory_; }
+    [[nodiscard]] static unsigned channels_per_block() { return 1; }
+    [[nodiscard]] static bool lanes_apart() { return false; }
+    [[nodiscard]] RunningKernel start(Device const& device, BytesRequests const& options,
+                                      Handlers<BytesServed> const& handlers) const;
+    void connect(Device const& device, BytesRequests const& options,
+                 std::shared_ptr<KernelSupervisor> const& kernel);
+
+    [[nodiscard]] ClientList<Client> const& channels() const;
+    [[nodiscard]] std::shared_ptr<Lender> const& leases() const;
+    [[nodiscard]] bool all_answered() const;
+    [[nodiscard]] bool outstanding(unsigned block) const;
+
+   private:
+    HostWait wait_;
+    std::shared_ptr<Lender> leases_;  // of others
+    std::shared_ptr<ChannelMemory> memory_;
+    ClientList<Client> channels_;  // of each block, but of others
+};
+
+inline namespace CARILLON_TOOLCHAIN {
+template <>
+class Route<BytesServed, BytesRequests> : public BytesRoute {
+    using BytesRoute::BytesRoute;
+};
+}  // namespace CARILLON_TOOLCHAIN
+
+}  // namespace detail
+
+inline namespace CARILLON_TOOLCHAIN {
+
 // A PersistentKernel for messages by bytes. Its handler is a plain function on the emulated device
-// (for tests, and for handlers written in other languages), and compiled text on a GPU.
-class BytesKernel {
+// (for tests, and for handlers written in other languages), and compiled text on a GPU. `channel`
+// needs BytesClients::of_this_process; `serve` needs of_others.
+class BytesKernel : public PersistentKernel<detail::BytesServed, detail::BytesRequests> {
    public:
     // Starts the kernel and returns when every block runs. Throws UnsupportedError on a GPU,
     // UsageError for wrong sizes and without a handler, and what PersistentKernel throws.
     BytesKernel(Device const& device, BytesType const& request, BytesType const& reply,
                 BytesHandler handler, void* user, KernelOptions const& options = {},
-                BytesClients clients = BytesClients::of_this_process);
+                BytesClients clients = BytesClients::of_this_process) try
+        : PersistentKernel(device, {device, request, reply, handler, user, options, clients}) {
+    } catch (...) {
+        detail::throw_named("BytesKernel");
+    }
     // Starts it on a GPU of the handler's compute capability. Throws UsageError on another GPU, and
     // if compile_handler() has not loaded the handler and a kernel lives there; UnsupportedError on
     // the emulated device; CudaError, and what PersistentKernel throws.
     BytesKernel(Device const& device, CompiledHandler const& handler,
                 KernelOptions const& options = {},
-                BytesClients clients = BytesClients::of_this_process);
-    BytesKernel(BytesKernel&&) noexcept;
-    BytesKernel& operator=(BytesKernel&&) = delete;
-    BytesKernel(BytesKernel const&) = delete;
-    BytesKernel& operator=(BytesKernel const&) = delete;
-    // Stops the kernel, see PersistentKernel. A handler that has not returned by
-    // options.stop_timeout is left behind, with `user`.
-    ~BytesKernel();
+                BytesClients clients = BytesClients::of_this_process) try
+        : PersistentKernel(device, {device, handler, options, clients}) {
+    } catch (...) {
+        detail::throw_named("BytesKernel");
+    }
 
-    // See PersistentKernel's members of these names. `client` is for one thread at a time and needs
-    // BytesClients::of_this_process; `serve` needs of_others.
-    [[nodiscard]] Channel<Bytes, Bytes>& client(unsigned block = 0);
-    [[nodiscard]] Server serve(PathArgument const& path, ServeOptions const& options = {},
-                               NameArgument name = "kernel") const;
-    void serve(Server& server, NameArgument name) const;
-    [[nodiscard]] unsigned blocks() const;
-    [[nodiscard]] KernelState state() const;
-    [[nodiscard]] BlockActivity activity(unsigned block = 0) const;
-    [[nodiscard]] bool running() const;
-    void drain(std::chrono::nanoseconds timeout);
-    void stop(std::chrono::nanoseconds timeout = std::chrono::seconds(5));
-
-   private:
-    std::unique_ptr<detail::BytesKernelState> state_;
+    // Like channel().
+    [[nodiscard]] Client& client(unsigned block = 0) { return channel(block); }
 };
 
+}  // namespace CARILLON_TOOLCHAIN
 }  // namespace carillon

@@ -104,7 +104,7 @@ class PersistentKernel {
     // A kernel that was moved from has no channels, and its calls, except placement(), throw
     // UsageError. A kernel of a pool, or for clients of other processes, cannot be assigned to.
     PersistentKernel(PersistentKernel&&) noexcept = default;
-    PersistentKernel& operator=(PersistentKernel&& other) noexcept requires(has_channels) {
+    PersistentKernel& operator=(PersistentKernel&& other) noexcept requires(!shared && !pooled) {
         if (this != &other) {
             route_ = std::move(other.route_);
             supervisor_ = std::move(other.supervisor_);
@@ -113,8 +113,11 @@ class PersistentKernel {
     }
     PersistentKernel(PersistentKernel const&) = delete;
     PersistentKernel& operator=(PersistentKernel const&) = delete;
-    // Stops the kernel, waiting for at most options.stop_timeout; never throws.
-    ~PersistentKernel() = default;
+    // Stops the kernel, waiting for at most options.stop_timeout; never throws. A server and
+    // clients of a pool may live on.
+    ~PersistentKernel() {
+        if (supervisor_) supervisor_->end();
+    }
 
     // The client of a channel, for one thread at a time. Block b has the channel b, or with
     // WatchedChannels the per_block ones from b * per_block on. Throws UsageError for a channel
@@ -125,7 +128,8 @@ class PersistentKernel {
     }
     // How many channels there are, without the express ones.
     [[nodiscard]] unsigned channels() const requires(has_channels) {
-        return static_cast<unsigned>(route_.channels().size());
+        return detail::in_call("PersistentKernel::channels",
+                               [&] { return static_cast<unsigned>(route_.channels().size()); });
     }
     // The channel that a block serves first, if Channels::express is set: a request waits only for
     // the one that the block is at. Throws UsageError.

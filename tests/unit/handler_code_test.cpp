@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One handler on two devices that stand in for GPUs: each starts the code that was loaded there.
-#include "bytes/handler_code.hpp"
+#include "nvrtc/handler_code.hpp"
 
 #include <elf.h>
 #include <gtest/gtest.h>

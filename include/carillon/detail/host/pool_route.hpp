@@ -40,15 +40,6 @@ class Route<Handler, Pool> {
                                              shape_of<AddressedRequest<Request>>(),
                                              shape_of<Reply>())) {}
 
-    // A route is moved, and not assigned.
-    Route(Route&&) noexcept = default;
-    Route& operator=(Route&&) = delete;
-    Route(Route const&) = delete;
-    Route& operator=(Route const&) = delete;
-    ~Route() {
-        if (state_ && state_->has_kernel()) state_->kernel().end();
-    }
-
     [[nodiscard]] std::shared_ptr<ChannelMemory> const& blocks() const { return state_->blocks(); }
     [[nodiscard]] static unsigned channels_per_block() { return 1; }
     [[nodiscard]] bool lanes_apart() const { return state_->warps(); }

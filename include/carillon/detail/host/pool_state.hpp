@@ -57,7 +57,6 @@ class PoolState {
     // Gives up all requests of clients whose threads have died. Takes a lock.
     void recover() { (void)ring_->recover(); }
 
-    [[nodiscard]] bool has_kernel() const { return kernel_ != nullptr; }
     [[nodiscard]] KernelSupervisor& kernel() const { return *kernel_; }
     void own(std::shared_ptr<KernelSupervisor> kernel) { kernel_ = std::move(kernel); }
 

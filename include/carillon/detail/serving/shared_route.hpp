@@ -29,15 +29,6 @@ class LeasedRoute {
    public:
     using Client = ClientOf<Handler>;
 
-    // A route is moved, and not assigned.
-    LeasedRoute(LeasedRoute&&) noexcept = default;
-    LeasedRoute& operator=(LeasedRoute&&) = delete;
-    LeasedRoute(LeasedRoute const&) = delete;
-    LeasedRoute& operator=(LeasedRoute const&) = delete;
-    ~LeasedRoute() {
-        if (leases_ && leases_->kernel()) leases_->kernel()->end();
-    }
-
     [[nodiscard]] std::shared_ptr<ChannelMemory> const& blocks() const { return leases_->blocks(); }
     [[nodiscard]] static unsigned channels_per_block() { return 1; }
     [[nodiscard]] static bool lanes_apart() { return false; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bytes/handler_code.hpp"
+#include "nvrtc/handler_code.hpp"
 
 #include <fmt/format.h>
 
