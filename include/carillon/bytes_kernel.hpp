@@ -10,7 +10,7 @@
 #include "carillon/client.hpp"
 #include "carillon/detail/host/channel_routes.hpp"
 #include "carillon/detail/host/door.hpp"
-#include "carillon/detail/kernel/handlers.hpp"
+#include "carillon/detail/kernel/block_state.hpp"
 #include "carillon/detail/protocol/message_at.hpp"
 #include "carillon/detail/serving/lender.hpp"
 #include "carillon/device.hpp"

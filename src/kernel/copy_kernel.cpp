@@ -36,10 +36,7 @@ CopyKernel::CopyKernel(Device const& device, CopyKernelOptions const& options,
       wait_(HostWait::for_kernel(device.traits(), options.blocks)),
       kernel_(KernelSupervisor::make(device_, channels_, options_)) {}
 
-CopyBlocks CopyKernel::blocks() const {
-    return {channels_->device_view(), block_limits(options_, device_.traits()),
-            device_.oversubscribed(blocks_of(options_))};
-}
+CopyBlocks CopyKernel::blocks() const { return {kernel_blocks(device_, options_, *channels_)}; }
 
 HostProducer<CopyRequest> CopyKernel::requests(unsigned block) const {
     RingView const view = channels_->host_view().channel(block).requests;

@@ -93,10 +93,16 @@ std::chrono::nanoseconds host_silence_limit(KernelOptions const& options,
     return std::chrono::seconds(traits.kernels_end_with_process ? 0 : 1);
 }
 
-BlockLimits block_limits(KernelOptions const& options, DeviceTraits const& traits) {
-    return {static_cast<std::uint64_t>(options.lifetime.count()),
-            static_cast<std::uint64_t>(host_silence_limit(options, traits).count()),
-            {options.idle.polls, options.idle.longest_sleep_ns}};
+KernelBlocks kernel_blocks(Device const& device, KernelOptions const& options,
+                           ChannelMemory const& memory) {
+    // From so many blocks on their replies wait for each other's quads on the bus (docs/design.md).
+    constexpr unsigned many = 5;
+    auto const silence = host_silence_limit(options, device.traits());
+    BlockLimits const limits{static_cast<std::uint64_t>(options.lifetime.count()),
+                             static_cast<std::uint64_t>(silence.count()),
+                             {options.idle.polls, options.idle.longest_sleep_ns}};
+    unsigned const blocks = blocks_of(options);
+    return {memory.device_view(), limits, device.oversubscribed(blocks), blocks >= many};
 }
 
 }  // namespace carillon::detail

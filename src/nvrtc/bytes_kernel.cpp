@@ -4,8 +4,8 @@
 #include <array>
 #include <cstring>
 
+#include "carillon/detail/kernel/lease_body.hpp"
 #include "carillon/detail/kernel/serve.hpp"
-#include "carillon/detail/kernel/serve_leases.hpp"
 #include "carillon/detail/protocol/lease.hpp"
 #include "nvrtc/handler_code.hpp"
 
@@ -37,16 +37,14 @@ using BytesDeviceChannel =
 
 // Serves one channel, or the channels that are lent.
 struct BytesBody {
-    ChannelTable blocks;
+    KernelBlocks blocks;
     LeaseTable leases;  // of others, or without lines
     BytesFunction function;
-    BlockLimits limits;
-    bool oversubscribed;
 
     void operator()(unsigned block) const {
         BytesFunction own = function;
-        ChannelView const view = blocks.channel(block);
-        BlockControl const control = limits.control(view, DeviceClock(oversubscribed));
+        ChannelView const view = blocks.channels.channel(block);
+        BlockControl const control = blocks.control(view);
         auto const serve_one = [&](ChannelView const& channel, auto const& life) {
             serve(BytesDeviceChannel(channel.requests, channel.replies,
                                      MessageNear<DeviceNear>(DeviceNear(), own.request_shape),
@@ -106,19 +104,14 @@ BytesRoute::BytesRoute(Device const& device, BytesRequests const& options)
 
 RunningKernel BytesRoute::start(Device const& device, BytesRequests const& options,
                                 Handlers<BytesServed> const& /*handlers*/) const {
-    ChannelTable const channels = memory_->device_view();
+    KernelBlocks const blocks = kernel_blocks(device, options, *memory_);
     LeaseTable const leases = leases_ ? leases_->device_view() : LeaseTable{};
-    BlockLimits const limits = block_limits(options, device.traits());
-    bool const oversubscribed = device.oversubscribed(blocks_of(options));
-    if (options.text == nullptr) {
-        BytesFunction const function{options.function, options.user, options.request.shape(),
-                                     options.reply.shape()};
-        return launch(device, launch_shape(options, 1),
-                      BytesBody{channels, leases, function, limits, oversubscribed});
+    if (options.text != nullptr) {
+        return options.text->start(device, options, {blocks, leases}, leases_ != nullptr);
     }
-    TextKernel const kernel{channels, leases, limits, oversubscribed,
-                            blocks_of(options) >= many_blocks};
-    return options.text->start(device, options, kernel, leases_ != nullptr);
+    BytesFunction const function{options.function, options.user, options.request.shape(),
+                                 options.reply.shape()};
+    return launch(device, launch_shape(options, 1), BytesBody{blocks, leases, function});
 }
 
 void BytesRoute::connect(Device const& device, BytesRequests const& options,

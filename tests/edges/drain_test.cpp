@@ -177,11 +177,11 @@ class OpenPool {
         : state_(std::make_shared<detail::PoolState>(
               device, options_, 1, shape_of<AddressedRequest<int>>(), shape_of<int>())) {
         state_->own(detail::KernelSupervisor::make(device, state_->blocks(), options_));
-        state_->kernel().run(
-            launch(device, 1,
-                   Body{state_->blocks()->device_view(), state_->ring()->memory.device_view(),
-                        state_->device_reply_slots(), CountsServed{},
-                        detail::block_limits(options_, device.traits()), true, false, false}));
+        auto blocks = detail::kernel_blocks(device, options_, *state_->blocks());
+        blocks.oversubscribed = true;
+        state_->kernel().run(launch(device, 1,
+                                    Body{blocks, state_->ring()->memory.device_view(),
+                                         state_->device_reply_slots(), CountsServed{}, false}));
     }
 
     [[nodiscard]] detail::PoolState& state() const { return *state_; }

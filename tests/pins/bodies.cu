@@ -4,8 +4,7 @@
 #include <carillon/detail/kernel/channel_bodies.hpp>
 #include <carillon/detail/kernel/copy_blocks.hpp>
 #include <carillon/detail/kernel/pool_body.hpp>
-#include <carillon/detail/kernel/shared_pool_body.hpp>
-#include <carillon/detail/kernel/watch_body.hpp>
+#include <carillon/detail/kernel/watch.hpp>
 
 namespace {
 

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <carillon/detail/kernel/block_control.hpp>
+#include <carillon/detail/kernel/lease_body.hpp>
 #include <carillon/detail/kernel/serve.hpp>
-#include <carillon/detail/kernel/serve_leases.hpp>
 #include <carillon/detail/kernel/watch.hpp>
 #include <carillon/detail/machine/group.hpp>
 #include <carillon/detail/protocol/lease.hpp>

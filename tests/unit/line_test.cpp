@@ -8,7 +8,7 @@
 #include <cstring>
 #include <utility>
 
-#include "carillon/detail/kernel/packet.hpp"
+#include "carillon/commands.hpp"
 #include "carillon/detail/kernel/serve_long.hpp"
 
 namespace carillon {

@@ -247,8 +247,9 @@ class BareWatchTest : public KernelTest {
         memory_.emplace(device(), 3, capacity);
         using Body = detail::WatchBody<Doubled, std::uint64_t, std::uint64_t>;
         bool const oversubscribed = device().oversubscribed(1);
-        kernel_ = launch(device(), LaunchShape{1, lanes_per_warp},
-                         Body{memory_->device_view(), {}, 3, {20'000'000'000U, 0}, oversubscribed});
+        kernel_ = launch(
+            device(), LaunchShape{1, lanes_per_warp},
+            Body{{memory_->device_view(), {20'000'000'000U, 0}, oversubscribed, false}, {}, 3});
     }
     void TearDown() override {
         if (!memory_) return;

@@ -122,8 +122,8 @@ TEST_P(KernelStateTest, blockEndsByItselfWhenItsHostIsSilent) {
     ChannelMemory memory(device(), 1, 4);
     using Body = detail::ServeBody<RefusesSeven, int, int>;
     bool const oversubscribed = device().oversubscribed(1);
-    auto const kernel =
-        launch(device(), 1, Body{memory.device_view(), {}, {0, 20'000'000}, oversubscribed, false});
+    auto const kernel = launch(
+        device(), 1, Body{{memory.device_view(), {0, 20'000'000}, oversubscribed, false}, {}});
     ASSERT_TRUE(kernel.wait(patience));
     StatusLine const* const status = memory.host_view().channel(0).status;
     EXPECT_EQ(HostCached().load_word(&status->ended),

@@ -10,8 +10,8 @@
 
 #include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/taken_once.hpp"
+#include "carillon/detail/kernel/block_state.hpp"
 #include "carillon/detail/kernel/handler_messages.hpp"
-#include "carillon/detail/kernel/handlers.hpp"
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/device.hpp"
 #include "carillon/error.hpp"

@@ -15,11 +15,11 @@
 #include "carillon/detail/host/kernel_supervisor.hpp"
 #include "carillon/detail/host/probe_launch.hpp"
 #include "carillon/detail/host/route.hpp"
+#include "carillon/detail/kernel/block_state.hpp"
 #include "carillon/detail/kernel/channel_bodies.hpp"
 #include "carillon/detail/kernel/handler.hpp"
 #include "carillon/detail/kernel/handler_messages.hpp"
-#include "carillon/detail/kernel/handlers.hpp"
-#include "carillon/detail/kernel/watch_body.hpp"
+#include "carillon/detail/kernel/watch.hpp"
 #include "carillon/detail/machine/group.hpp"
 #include "carillon/device.hpp"
 #include "carillon/error.hpp"
@@ -96,29 +96,22 @@ class Route<Handler, Channels> {
 
     [[nodiscard]] RunningKernel start(Device const& device, KernelOptions const& options,
                                       Handlers<FunctorOf<Handler>> const& handlers) const {
-        BlockLimits const limits = block_limits(options, device.traits());
-        bool const oversubscribed = device.oversubscribed(blocks_of(options));
-        ChannelTable const channels = placed_.memory->device_view();
-        bool const many = blocks_of(options) >= many_blocks;
+        KernelBlocks const blocks = kernel_blocks(device, options, *placed_.memory);
         constexpr unsigned threads = threads_of<Handler>();
-        if constexpr (threads == 1 && block_threads != 1) {
+        if constexpr (threads == 1) {
             if (!express_wanted_) {
-                using Body = ServeLongBody<FunctorOf<Handler>, Request, Reply>;
-                return start_kernel(device, launch_shape(options, block_threads),
-                                    Body{channels, handlers, limits, oversubscribed});
-            }
-        } else if constexpr (threads == 1) {
-            if (!express_wanted_) {
-                using Body = ServeBody<FunctorOf<Handler>, Request, Reply>;
-                return start_pinned(device, pins(device, blocks_of(options)),
-                                    Body{channels, handlers, limits, oversubscribed, many},
-                                    options.start_timeout);
+                ServeBody<FunctorOf<Handler>, Request, Reply> const body{blocks, handlers};
+                if constexpr (block_threads != 1) {
+                    return start_kernel(device, launch_shape(options, block_threads), body);
+                } else {
+                    return start_pinned(device, pins(device, blocks_of(options)), body,
+                                        options.start_timeout);
+                }
             }
         }
         using Body = ServeTogetherBody<FunctorOf<Handler>, Request, Reply>;
         return start_kernel(device, launch_shape(options, threads),
-                            Body{channels, handlers, limits, oversubscribed, many,
-                                 express_wanted_ ? blocks_of(options) : 0});
+                            Body{blocks, handlers, express_wanted_ ? blocks_of(options) : 0});
     }
 
     // Makes the clients of a kernel that runs.
@@ -190,10 +183,8 @@ class Route<Handler, WatchedChannels> {
                                       Handlers<FunctorOf<Handler>> const& handlers) const {
         using Body =
             WatchBody<FunctorOf<Handler>, typename Client::Request, typename Client::Reply>;
-        bool const oversubscribed = device.oversubscribed(blocks_of(options));
         return start_kernel(device, launch_shape(options, lanes_per_warp),
-                            Body{memory_->device_view(), handlers, per_block_,
-                                 block_limits(options, device.traits()), oversubscribed});
+                            Body{kernel_blocks(device, options, *memory_), handlers, per_block_});
     }
 
     void connect(Device const& device, KernelOptions const& options,

@@ -58,7 +58,9 @@ template <class Requests, class Options>
 // How long a kernel lives without a heartbeat of its host; 0: for ever.
 [[nodiscard]] std::chrono::nanoseconds host_silence_limit(KernelOptions const& options,
                                                           DeviceTraits const& traits);
-[[nodiscard]] BlockLimits block_limits(KernelOptions const& options, DeviceTraits const& traits);
+// For a body whose blocks have their control and status lines in `memory`.
+[[nodiscard]] KernelBlocks kernel_blocks(Device const& device, KernelOptions const& options,
+                                         ChannelMemory const& memory);
 
 // Channels for the blocks' control and status lines; their rings stay empty.
 [[nodiscard]] std::shared_ptr<ChannelMemory> make_block_lines(Device const& device,

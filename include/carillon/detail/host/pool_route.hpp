@@ -11,9 +11,9 @@
 #include "carillon/detail/host/kernel_supervisor.hpp"
 #include "carillon/detail/host/pool_state.hpp"
 #include "carillon/detail/host/route.hpp"
+#include "carillon/detail/kernel/block_state.hpp"
 #include "carillon/detail/kernel/handler.hpp"
 #include "carillon/detail/kernel/handler_messages.hpp"
-#include "carillon/detail/kernel/handlers.hpp"
 #include "carillon/detail/kernel/pool_body.hpp"
 #include "carillon/detail/machine/group.hpp"
 #include "carillon/detail/protocol/reply_slots.hpp"
@@ -49,12 +49,9 @@ class Route<Handler, Pool> {
         using Body = PoolBody<FunctorOf<Handler>, Request, Reply>;
         MpmcRingView const ring = state_->ring()->memory.device_view();
         unsigned const threads = state_->warps() ? lanes_per_warp : threads_of<Handler>();
-        bool const oversubscribed = device.oversubscribed(blocks_of(options));
-        return start_kernel(
-            device, launch_shape(options, threads),
-            Body{state_->blocks()->device_view(), ring, state_->device_reply_slots(), handlers,
-                 block_limits(options, device.traits()), oversubscribed,
-                 blocks_of(options) >= many_blocks, state_->warps()});
+        return start_kernel(device, launch_shape(options, threads),
+                            Body{kernel_blocks(device, options, *blocks()), ring,
+                                 state_->device_reply_slots(), handlers, state_->warps()});
     }
 
     void connect(Device const& /*device*/, KernelOptions const& /*options*/,

@@ -185,4 +185,16 @@ struct BlockLimits {
     }
 };
 
+// The blocks of a kernel, for its body.
+struct KernelBlocks {
+    ChannelTable channels;  // a block's first one has its control and status lines
+    BlockLimits limits;
+    bool oversubscribed;
+    bool many;  // reply_far()
+
+    [[nodiscard]] CARILLON_HD BlockControl control(ChannelView const& view) const {
+        return limits.control(view, DeviceClock(oversubscribed));
+    }
+};
+
 }  // namespace carillon::detail

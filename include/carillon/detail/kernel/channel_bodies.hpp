@@ -9,7 +9,6 @@
 #include "carillon/detail/kernel/block_control.hpp"
 #include "carillon/detail/kernel/block_state.hpp"
 #include "carillon/detail/kernel/handler.hpp"
-#include "carillon/detail/kernel/handlers.hpp"
 #include "carillon/detail/kernel/program.hpp"
 #include "carillon/detail/kernel/serve.hpp"
 #include "carillon/detail/kernel/serve_long.hpp"
@@ -34,28 +33,6 @@ template <class Handler>
     }
 }
 
-// From this many blocks on their replies wait for each other's quads on the bus (docs/design.md).
-inline constexpr unsigned many_blocks = 5;
-
-// A block of one thread with one channel.
-template <class Handler, class Request, class Reply>
-struct ServeBody {
-    ChannelTable channels;
-    Handlers<Handler> handlers;
-    BlockLimits limits;
-    bool oversubscribed;
-    bool many;  // reply_far()
-
-    CARILLON_HD void operator()(unsigned block) const {
-        using Channel = DeviceChannel<Request, Reply, DeviceNear, ReplyFar<Handler>>;
-        ChannelView const view = channels.channel(block);
-        Handler own = handlers.begin(block);
-        check_handler_call<Reply, Request const&>(own);
-        serve(Channel(view.requests, view.replies, DeviceNear(), reply_far<Handler>(many)), own,
-              limits.control(view, DeviceClock(oversubscribed)));
-    }
-};
-
 // The threads that serve a channel: the handler's, or a warp if messages are long.
 template <class Handler, class Request, class Reply>
 CARILLON_HD constexpr unsigned serving_threads() {
@@ -64,45 +41,53 @@ CARILLON_HD constexpr unsigned serving_threads() {
     return threads_of<Handler>() == 1 && is_long ? lanes_per_warp : threads_of<Handler>();
 }
 
-// A block with one channel, whose messages are long and whose handler has one thread.
+// Serves a channel by a handler of one thread: by that thread, or by a warp if messages are long.
+// The messages that the warp shares have the name `Body`.
+template <class Body, class Request, class Reply, class Handler, class Control>
+CARILLON_HD void serve_alone(ChannelView const& view, Handler& own, Control const& control,
+                             bool many) {
+    if constexpr (serving_threads<Handler, Request, Reply>() == 1) {
+        using Channel = DeviceChannel<Request, Reply, DeviceNear, ReplyFar<Handler>>;
+        serve(Channel(view.requests, view.replies, DeviceNear(), reply_far<Handler>(many)), own,
+              control);
+    } else {
+        serve_long(LongChannel<Request, Reply>(view.requests, view.replies), own, control,
+                   WarpLanes(), block::shared<SharedMessages<Request, Reply>, Body>());
+    }
+}
+
+// A block with one channel, whose handler has one thread.
 template <class Handler, class Request, class Reply>
-struct ServeLongBody {
-    ChannelTable channels;
+struct ServeBody {
+    KernelBlocks blocks;
     Handlers<Handler> handlers;
-    BlockLimits limits;
-    bool oversubscribed;
 
     CARILLON_HD void operator()(unsigned block) const {
-        ChannelView const view = channels.channel(block);
+        ChannelView const view = blocks.channels.channel(block);
         Handler own = handlers.begin(block);
         check_handler_call<Reply, Request const&>(own);
-        serve_long(LongChannel<Request, Reply>(view.requests, view.replies), own,
-                   limits.control(view, DeviceClock(oversubscribed)), WarpLanes(),
-                   block::shared<SharedMessages<Request, Reply>, ServeLongBody>());
+        serve_alone<ServeBody, Request, Reply>(view, own, blocks.control(view), blocks.many);
     }
 };
 
 // A block that also has an express channel, or whose threads serve together.
 template <class Handler, class Request, class Reply>
 struct ServeTogetherBody {
-    ChannelTable channels;
+    KernelBlocks blocks;
     Handlers<Handler> handlers;
-    BlockLimits limits;
-    bool oversubscribed;
-    bool many;         // reply_far()
-    unsigned express;  // index of the first express channel; 0: there are none
+    unsigned express = 0;  // index of the first express channel; 0: there are none
 
     CARILLON_HD void operator()(unsigned block) const {
         using Channel = DeviceChannel<Request, Reply, DeviceNear, ReplyFar<Handler>>;
         using Threads = std::conditional_t<threads_of<Handler>() == 1, OneThread, BlockThreads>;
-        ChannelView const view = channels.channel(block);
-        ChannelView const ahead = express != 0 ? channels.channel(express + block) : view;
+        ChannelView const view = blocks.channels.channel(block);
+        ChannelView const ahead = express != 0 ? blocks.channels.channel(express + block) : view;
         Handler own = handlers.begin(block);
         check_handler_call<Reply, Request const&>(own);
-        auto const far = reply_far<Handler>(many);
+        auto const far = reply_far<Handler>(blocks.many);
         serve_together(express != 0, Channel(ahead.requests, ahead.replies, DeviceNear(), far),
                        Channel(view.requests, view.replies, DeviceNear(), far), own,
-                       limits.control(view, DeviceClock(oversubscribed)), Threads());
+                       blocks.control(view), Threads());
     }
 };
 // A thread's loads of a long message would exceed the registers that many threads leave each.

@@ -128,16 +128,12 @@ class CopyWarp {
     Lanes lanes_;
 };
 
-struct CopyBlocks {
-    ChannelTable channels;
-    BlockLimits limits;
-    bool oversubscribed;
-
+struct CopyBlocks : KernelBlocks {
     // Runs all threads of block `index`. `Copy` is how they copy together.
     template <class Copy>
     CARILLON_HD void run(unsigned index) const {
         ChannelView const view = channels.channel(index);
-        CopyWarp<> warp(view, limits.control(view, DeviceClock(oversubscribed)));
+        CopyWarp<> warp(view, control(view));
         auto& shared = block::shared<CopyRequest, CopyBlocks>();
         bool const leads = block::thread_rank() < WarpLanes::size();
         if (leads) warp.report_started();

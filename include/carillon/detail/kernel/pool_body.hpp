@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel whose blocks share one ring.
+// The kernel whose blocks share one ring, and the one whose blocks serve all clients of other
+// processes together.
 #pragma once
 
+#include <new>
 #include <type_traits>
 
 #include "carillon/block.hpp"
@@ -10,13 +12,13 @@
 #include "carillon/detail/kernel/block_state.hpp"
 #include "carillon/detail/kernel/channel_bodies.hpp"
 #include "carillon/detail/kernel/handler.hpp"
-#include "carillon/detail/kernel/handlers.hpp"
 #include "carillon/detail/kernel/program.hpp"
 #include "carillon/detail/kernel/serve.hpp"
-#include "carillon/detail/kernel/sweep.hpp"
 #include "carillon/detail/machine/group.hpp"
 #include "carillon/detail/protocol/channel_view.hpp"
+#include "carillon/detail/protocol/lease.hpp"
 #include "carillon/detail/protocol/mpmc_ring_protocol.hpp"
+#include "carillon/detail/protocol/pool_places.hpp"
 #include "carillon/detail/protocol/reply_slots.hpp"
 #include "carillon/detail/wire/config.hpp"
 
@@ -24,27 +26,24 @@ namespace carillon::detail {
 
 template <class Handler, class Request, class Reply>
 struct PoolBody {
-    ChannelTable blocks;  // one channel for each block, which uses its control and status lines
+    KernelBlocks blocks;
     MpmcRingView requests;
     ReplySlots reply_slots;
     Handlers<Handler> handlers;
-    BlockLimits limits;
-    bool oversubscribed;
-    bool many;   // reply_far()
     bool warps;  // each block is a warp, whose lanes share a stripe
 
     CARILLON_HD void operator()(unsigned block) const {
         using Asked = AddressedRequest<Request>;
         constexpr bool alone = threads_of<Handler>() == 1;
-        ChannelView const view = blocks.channel(block);
-        auto control = limits.control(view, DeviceClock(oversubscribed));
+        auto control = blocks.control(blocks.channels.channel(block));
         Handler own = handlers.begin(block);
         check_handler_call<Reply, Request const&>(own);
         auto const handle = [&](Asked const& asked) -> Reply {
             return handle_by(own, asked.value);
         };
         if (!warps) {
-            ReplyWriter<ReplyFar<Handler>> const replies(reply_slots, reply_far<Handler>(many));
+            ReplyWriter<ReplyFar<Handler>> const replies(reply_slots,
+                                                         reply_far<Handler>(blocks.many));
             auto const answer = [&](Asked const& asked, Reply const& reply) {
                 replies.answer(asked.reply_to, reply, out_of_line_of<Handler>());
             };
@@ -88,6 +87,43 @@ struct PoolBody {
 // A thread's loads of a long message would exceed the registers that many threads leave each.
 template <class Handler, class Request, class Reply>
 inline constexpr unsigned most_threads_of<PoolBody<Handler, Request, Reply>> =
+    threads_of<Handler>() == 1 ? 0 : threads_of<Handler>();
+
+template <class Handler, class Request, class Reply>
+struct SharedPoolBody {
+    KernelBlocks blocks;
+    LeaseTable leases;
+    unsigned places;  // of the leases
+    Handlers<Handler> handlers;
+
+    CARILLON_HD void operator()(unsigned block) const {
+        using Far = ReplyFar<Handler>;
+        using Places = PoolPlaces<Request, Reply, DeviceNear, Far>;
+        using Taken = typename Places::Taken;
+        using Threads = std::conditional_t<threads_of<Handler>() == 1, OneThread, BlockThreads>;
+        Threads const threads;
+        // Only for the first thread. A local object would take memory of every GPU thread.
+        Places* const clients = &block::shared<block::Room<Places>, SharedPoolBody>().object();
+        if (is_leader(threads)) {
+            ::new (clients)
+                Places(leases, places, block, DeviceNear(), reply_far<Handler>(blocks.many));
+        }
+        auto control = blocks.control(blocks.channels.channel(block));
+        Handler own = handlers.begin(block);
+        check_handler_call<Reply, Request const&>(own);
+        auto const take = [&](Taken& taken) { return clients->try_take(taken); };
+        auto const handle = [&](Taken const& taken) -> Reply {
+            return handle_by(own, unpack<Request>(taken.message));
+        };
+        auto const answer = [&](Taken const& taken, Reply const& reply) {
+            clients->answer(taken, pack<Reply>(reply, 0), out_of_line_of<Handler>());
+        };
+        serve_by_turns<Taken>(control, threads, own, take, handle, answer);
+    }
+};
+// A thread's loads of a long message would exceed the registers that many threads leave each.
+template <class Handler, class Request, class Reply>
+inline constexpr unsigned most_threads_of<SharedPoolBody<Handler, Request, Reply>> =
     threads_of<Handler>() == 1 ? 0 : threads_of<Handler>();
 
 }  // namespace carillon::detail

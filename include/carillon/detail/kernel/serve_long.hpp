@@ -12,7 +12,7 @@
 #include "carillon/detail/access/device_near_far.hpp"
 #include "carillon/detail/kernel/block_state.hpp"
 #include "carillon/detail/kernel/handler.hpp"
-#include "carillon/detail/kernel/sweep.hpp"
+#include "carillon/detail/kernel/serve.hpp"
 #include "carillon/detail/machine/group.hpp"
 #include "carillon/detail/protocol/endpoints.hpp"
 #include "carillon/detail/protocol/message_lines.hpp"

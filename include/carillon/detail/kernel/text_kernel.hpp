@@ -20,11 +20,8 @@ namespace carillon::detail {
 
 // Their one parameter, for any handler.
 struct TextKernel {
-    ChannelTable blocks;
+    KernelBlocks blocks;
     LeaseTable leases;  // for kernels whose clients are other processes
-    BlockLimits limits;
-    bool oversubscribed;
-    bool many;  // reply_far()
 };
 
 // Compares the declared sizes of a handler's messages with the real ones; the compiler prints both.
@@ -54,27 +51,16 @@ struct TextBodies {
     static constexpr BytesOfReply<sizeof(Reply), reply_bytes> reply_as_declared{};
 
     static constexpr unsigned threads = serving_threads<Functor, Request, Reply>();
-    using OneThreadBody = std::conditional_t<threads == 1, ServeBody<Functor, Request, Reply>,
-                                             ServeLongBody<Functor, Request, Reply>>;
-    using ChannelsBody = std::conditional_t<threads_of<Functor>() == 1, OneThreadBody,
-                                            ServeTogetherBody<Functor, Request, Reply>>;
+    using ChannelsBody =
+        std::conditional_t<threads_of<Functor>() == 1, ServeBody<Functor, Request, Reply>,
+                           ServeTogetherBody<Functor, Request, Reply>>;
     using LeasesBody = LeaseBody<Functor, Request, Reply>;
 
     CARILLON_HD static void serve_channels(TextKernel const& kernel, unsigned block) {
-        Functor const functor{Handler{}};
-        if constexpr (threads_of<Functor>() != 1) {
-            ChannelsBody{kernel.blocks,         functor,     kernel.limits,
-                         kernel.oversubscribed, kernel.many, 0}(block);
-        } else if constexpr (threads != 1) {
-            ChannelsBody{kernel.blocks, functor, kernel.limits, kernel.oversubscribed}(block);
-        } else {
-            ChannelsBody{kernel.blocks, functor, kernel.limits, kernel.oversubscribed,
-                         kernel.many}(block);
-        }
+        ChannelsBody{kernel.blocks, Functor{Handler{}}}(block);
     }
     CARILLON_HD static void serve_leases(TextKernel const& kernel, unsigned block) {
-        LeasesBody{kernel.blocks, kernel.leases,         Functor{Handler{}},
-                   kernel.limits, kernel.oversubscribed, kernel.many}(block);
+        LeasesBody{kernel.blocks, kernel.leases, Functor{Handler{}}}(block);
     }
 };
 

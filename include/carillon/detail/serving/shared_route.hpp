@@ -10,11 +10,11 @@
 #include "carillon/detail/host/kernel_supervisor.hpp"
 #include "carillon/detail/host/message_types.hpp"
 #include "carillon/detail/host/route.hpp"
+#include "carillon/detail/kernel/block_state.hpp"
 #include "carillon/detail/kernel/channel_bodies.hpp"
 #include "carillon/detail/kernel/handler_messages.hpp"
-#include "carillon/detail/kernel/handlers.hpp"
 #include "carillon/detail/kernel/lease_body.hpp"
-#include "carillon/detail/kernel/shared_pool_body.hpp"
+#include "carillon/detail/kernel/pool_body.hpp"
 #include "carillon/detail/serving/lender.hpp"
 #include "carillon/device.hpp"
 #include "carillon/kernel_options.hpp"
@@ -70,11 +70,9 @@ class Route<Handler, SharedChannels> : public LeasedRoute<Handler> {
                                       Handlers<FunctorOf<Handler>> const& handlers) const {
         using Body = LeaseBody<FunctorOf<Handler>, Request, Reply>;
         constexpr unsigned threads = serving_threads<FunctorOf<Handler>, Request, Reply>();
-        unsigned const blocks = blocks_of(options);
         return start_kernel(device, launch_shape(options, threads),
-                            Body{this->blocks()->device_view(), this->leases()->device_view(),
-                                 handlers, block_limits(options, device.traits()),
-                                 device.oversubscribed(blocks), blocks >= many_blocks});
+                            Body{kernel_blocks(device, options, *this->blocks()),
+                                 this->leases()->device_view(), handlers});
     }
 };
 
@@ -103,12 +101,10 @@ class Route<Handler, SharedPool> : public LeasedRoute<Handler> {
     [[nodiscard]] RunningKernel start(Device const& device, KernelOptions const& options,
                                       Handlers<FunctorOf<Handler>> const& handlers) const {
         using Body = SharedPoolBody<FunctorOf<Handler>, Request, Reply>;
-        unsigned const blocks = blocks_of(options);
         Lender const& leases = *this->leases();
         return start_kernel(device, launch_shape(options, threads_of<Handler>()),
-                            Body{this->blocks()->device_view(), leases.device_view(),
-                                 leases.places(), handlers, block_limits(options, device.traits()),
-                                 device.oversubscribed(blocks), blocks >= many_blocks});
+                            Body{kernel_blocks(device, options, *this->blocks()),
+                                 leases.device_view(), leases.places(), handlers});
     }
 };
 
