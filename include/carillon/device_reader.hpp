@@ -6,12 +6,14 @@
 #include <chrono>
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
+#include "carillon/detail/host/copy_kernel.hpp"
 #include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/owned.hpp"
-#include "carillon/detail/host/reader_client.hpp"
 #include "carillon/device.hpp"
 #include "carillon/launch.hpp"
 #include "carillon/memory.hpp"
@@ -28,6 +30,38 @@ struct DeviceReaderOptions {
     // The kernel ends by itself after this time; 0 for never.
     std::chrono::nanoseconds lifetime{0};
 };
+
+namespace detail {
+
+// The CPU's side of a DeviceReader, which needs no device code.
+class ReaderClient : public CopyKernel {
+   public:
+    static constexpr std::size_t largest_in_lines = 8 * payload_bytes;
+
+    ReaderClient(Device const& device, DeviceReaderOptions const& options);
+
+    [[nodiscard]] ReaderBody body() const { return {blocks()}; }
+    std::span<std::byte const> read(void const* address, std::size_t size,
+                                    std::chrono::nanoseconds timeout);
+    std::span<std::byte const> read(Memory const& memory, std::size_t offset, std::size_t size,
+                                    std::chrono::nanoseconds timeout);
+
+   private:
+    std::span<std::byte const> read(std::uintptr_t address, std::size_t size,
+                                    std::chrono::nanoseconds timeout);
+    void send(CopyRequest const& request, std::uint32_t lines);
+    std::span<std::byte const> read_lines(std::uintptr_t address, std::size_t size,
+                                          std::chrono::nanoseconds timeout);
+    std::span<std::byte const> read_shares(std::uintptr_t address, std::size_t size,
+                                           std::chrono::nanoseconds timeout);
+    void await_replies(std::chrono::nanoseconds timeout);
+
+    std::size_t largest_;
+    std::vector<std::byte> lines_;  // bytes that came back in lines
+    std::size_t arrived_ = 0;       // how many of them
+};
+
+}  // namespace detail
 
 inline namespace CARILLON_TOOLCHAIN {
 

@@ -27,26 +27,25 @@ KernelOptions kernel_options(CopyKernelOptions const& options, unsigned most_thr
 }  // namespace
 
 CopyKernel::CopyKernel(Device const& device, CopyKernelOptions const& options,
-                       unsigned most_threads)
+                       unsigned most_threads, std::size_t buffer_size)
     : device_(device),
       options_(kernel_options(options, most_threads)),
       shape_(launch_shape(options_, options.threads)),
+      buffer_(device.allocate_host(buffer_size)),
       channels_(std::make_shared<ChannelMemory>(device, options.blocks, capacity)),
-      far_(device.access(channels_->device_memory())),
+      queue_(device.access(channels_->device_memory()), channels_->device_memory().host_ptr(),
+             channels_->device_memory().size()),
       wait_(HostWait::for_kernel(device.traits(), options.blocks)),
-      kernel_(KernelSupervisor::make(device_, channels_, options_)) {}
+      kernel_(KernelSupervisor::make(device_, channels_, options_)) {
+    HostMapped const far = device.access(channels_->device_memory());
+    for (unsigned i = 0; i < options.blocks; ++i) {
+        ChannelView const view = channels_->host_view().channel(i);
+        queue_.add_block(Queue::Requests(view.requests, far, HostCached()),
+                         Queue::Replies(view.replies, HostCached(), far));
+    }
+}
 
 CopyBlocks CopyKernel::blocks() const { return {kernel_blocks(device_, options_, *channels_)}; }
-
-HostProducer<CopyRequest> CopyKernel::requests(unsigned block) const {
-    RingView const view = channels_->host_view().channel(block).requests;
-    return HostProducer<CopyRequest>(view, far_, HostCached());
-}
-
-HostConsumer<CopyReply> CopyKernel::replies(unsigned block) const {
-    RingView const view = channels_->host_view().channel(block).replies;
-    return HostConsumer<CopyReply>(view, HostCached(), far_);
-}
 
 void CopyKernel::require(Memory const& memory, std::size_t offset, std::size_t size) const {
     require_range(offset, size, memory.size());

@@ -42,30 +42,24 @@ std::size_t all_chunks(std::size_t stride, unsigned chunks) {
 namespace detail {
 
 WriterClient::WriterClient(Device const& device, DeviceWriterOptions const& options)
-    : chunk_(options.chunk),
+    : CopyKernel(device,
+                 {options.blocks, options.threads, options.start_timeout, options.stop_timeout,
+                  options.lifetime},
+                 most_threads_of<WriterBody>, all_chunks(stride_of(options), options.chunks)),
+      chunk_(options.chunk),
       stride_(stride_of(options)),
-      chunks_(device.allocate_host(all_chunks(stride_, options.chunks))),
-      used_by_(options.chunks),
-      copies_(device,
-              {options.blocks, options.threads, options.start_timeout, options.stop_timeout,
-               options.lifetime},
-              most_threads_of<WriterBody>),
-      queue_(copies_.far(), copies_.request_memory().host_ptr(), copies_.request_memory().size()) {
-    for (unsigned i = 0; i < options.blocks; ++i) {
-        queue_.add_block(copies_.requests(i), copies_.replies(i));
-    }
-}
+      used_by_(options.chunks) {}
 
 WriterClient::Copy WriterClient::copy(Memory const& to, std::size_t offset,
                                       std::span<std::byte const> from) const {
-    copies_.require(to, offset, from.size());
+    require(to, offset, from.size());
     return copy(static_cast<std::byte*>(to.device_ptr()) + offset, from);
 }
 
 WriterClient::Copy WriterClient::copy(Memory const& to, std::size_t offset, Memory const& from,
                                       std::size_t from_offset, std::size_t size) const {
-    copies_.require(to, offset, size);
-    copies_.require(from, from_offset, size);
+    require(to, offset, size);
+    require(from, from_offset, size);
     return copy(static_cast<std::byte*>(to.device_ptr()) + offset,
                 static_cast<std::byte const*>(from.device_ptr()) + from_offset, size);
 }
@@ -95,7 +89,7 @@ void WriterClient::write(Copy copy, std::chrono::nanoseconds timeout) {
     if (copy.left == 0) return;
     auto const all_there = [&] {
         ask(copy);
-        return copy.left == 0 && queue_.done() == queue_.sent();
+        return copy.left == 0 && queue().done() == queue().sent();
     };
     wait_or_give_up(all_there, timeout);
 }
@@ -108,7 +102,7 @@ Ticket WriterClient::submit(Copy copy, std::chrono::nanoseconds timeout) {
         return copy.left == 0;
     };
     wait_or_give_up(all_asked_for, timeout);
-    return {issuer_, queue_.sent()};
+    return {issuer_, queue().sent()};
 }
 
 bool WriterClient::try_wait(Ticket const& ticket) {
@@ -145,7 +139,7 @@ void WriterClient::copy_to_device(Memory const& to, std::size_t offset, Memory c
 
 // "Device memory" that is the host's is the CPU's own.
 bool WriterClient::cpu_is_faster(std::size_t size, std::size_t least) const {
-    return size < least || copies_.device().info().memory_source == MemorySource::host;
+    return size < least || device().info().memory_source == MemorySource::host;
 }
 
 void WriterClient::begin(Copy& copy) {
@@ -154,34 +148,34 @@ void WriterClient::begin(Copy& copy) {
 }
 
 void WriterClient::ask(Copy& copy) {
-    queue_.take_replies();
+    queue().take_replies();
     // A copy that was given up may still write to the same place.
-    if (queue_.done() < given_up_) return;
+    if (queue().done() < given_up_) return;
     copy.host == nullptr ? ask_for_pieces(copy) : ask_for_a_chunk(copy);
 }
 
 void WriterClient::ask_for_pieces(Copy& copy) {
-    std::uint64_t const before = queue_.sent();
+    std::uint64_t const before = queue().sent();
     while (copy.left != 0) {
         std::size_t const size = std::min(copy.left, copy.piece);
-        if (!queue_.try_send({copy.from, copy.to, size})) break;
+        if (!queue().try_send({copy.from, copy.to, size})) break;
         copy.from += size;
         copy.to += size;
         copy.left -= size;
     }
-    if (queue_.sent() != before) queue_.commit();
+    if (queue().sent() != before) queue().commit();
 }
 
 // Asks for one chunk: the device fetches it while the next one is filled.
 void WriterClient::ask_for_a_chunk(Copy& copy) {
-    if (copy.left == 0 || queue_.done() < used_by_[next_chunk_] || queue_.was_full()) return;
+    if (copy.left == 0 || queue().done() < used_by_[next_chunk_] || queue().was_full()) return;
     std::size_t const size = std::min(copy.left, chunk_);
     std::size_t const at = next_chunk_ * stride_ + copy.to % CopyKernel::vector_bytes;
-    std::memcpy(static_cast<std::byte*>(chunks_.host_ptr()) + at, copy.host, size);
-    auto const from = reinterpret_cast<std::uintptr_t>(chunks_.device_ptr()) + at;
-    if (!queue_.try_send({from, copy.to, size})) return;
-    queue_.commit();
-    used_by_[next_chunk_] = queue_.sent();
+    std::memcpy(static_cast<std::byte*>(buffer().host_ptr()) + at, copy.host, size);
+    auto const from = reinterpret_cast<std::uintptr_t>(buffer().device_ptr()) + at;
+    if (!queue().try_send({from, copy.to, size})) return;
+    queue().commit();
+    used_by_[next_chunk_] = queue().sent();
     next_chunk_ = (next_chunk_ + 1) % used_by_.size();
     copy.host += size;
     copy.to += size;
@@ -190,7 +184,7 @@ void WriterClient::ask_for_a_chunk(Copy& copy) {
 
 // The size of pieces: equally many for each block, all of one size but the last.
 std::size_t WriterClient::piece_of(std::size_t size) const {
-    std::size_t const blocks = queue_.blocks();
+    std::size_t const blocks = queue().blocks();
     std::size_t const most = blocks * largest_piece;
     std::size_t const rounds = std::max<std::size_t>((size + most - 1) / most, 1);
     std::size_t const pieces = rounds * blocks;
@@ -203,14 +197,13 @@ std::uint64_t WriterClient::valid(Ticket const& ticket) const {
 }
 
 bool WriterClient::is_there(std::uint64_t piece) {
-    queue_.take_replies();
-    return queue_.done() >= piece;
+    queue().take_replies();
+    return queue().done() >= piece;
 }
 
 template <class Poll>
 void WriterClient::wait_for(Poll&& poll, std::chrono::nanoseconds timeout) {
-    auto const check = [&] { kernel().require_alive(); };
-    if (copies_.wait().until(poll, timeout, check)) return;
+    if (wait_until(poll, timeout)) return;
     throw TimeoutError("the device has not copied all of it within the time given");
 }
 
@@ -219,7 +212,7 @@ void WriterClient::wait_or_give_up(Poll&& poll, std::chrono::nanoseconds timeout
     try {
         wait_for(poll, timeout);
     } catch (...) {
-        given_up_ = queue_.sent();
+        given_up_ = queue().sent();
         throw;
     }
 }

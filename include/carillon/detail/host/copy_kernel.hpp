@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "carillon/channel_memory.hpp"
+#include "carillon/detail/host/copy_queue.hpp"
 #include "carillon/detail/host/kernel_supervisor.hpp"
 #include "carillon/detail/kernel/copy_blocks.hpp"
 #include "carillon/detail/protocol/endpoints.hpp"
@@ -28,8 +29,8 @@ struct CopyKernelOptions {
     std::chrono::nanoseconds lifetime;
 };
 
-// The kernel of either, on the host: the channels of its blocks and its life. Memory that it copies
-// from or to must outlive this object.
+// The kernel of either, on the host: the channels of its blocks, its life, and memory through which
+// bytes pass.
 class CopyKernel {
    public:
     // Slots of a channel: more than the lines of one reply, so that the device looks for room when
@@ -41,23 +42,27 @@ class CopyKernel {
     // A block's share of a copy is usually a multiple of this.
     static constexpr std::size_t share_unit = 128;
 
+    [[nodiscard]] LaunchShape shape() const { return shape_; }
+    [[nodiscard]] KernelSupervisor& kernel() const { return *kernel_; }
+
+   protected:
+    using Queue = CopyQueue<HostCached, HostMapped>;
+
     // Its blocks have at most `most_threads`. Throws UsageError for options that no kernel can
     // have, and what Device::allocate throws. The user launches the kernel: kernel().run().
-    CopyKernel(Device const& device, CopyKernelOptions const& options, unsigned most_threads);
+    CopyKernel(Device const& device, CopyKernelOptions const& options, unsigned most_threads,
+               std::size_t buffer_size);
 
     [[nodiscard]] Device const& device() const { return device_; }
-    [[nodiscard]] LaunchShape shape() const { return shape_; }
     [[nodiscard]] CopyBlocks blocks() const;
-    [[nodiscard]] KernelSupervisor& kernel() const { return *kernel_; }
-    [[nodiscard]] HostWait const& wait() const { return wait_; }
-    // The host's ends of a block's channel.
-    [[nodiscard]] HostProducer<CopyRequest> requests(unsigned block) const;
-    [[nodiscard]] HostConsumer<CopyReply> replies(unsigned block) const;
-    // How the CPU writes requests, and the memory of the requests.
-    [[nodiscard]] HostMapped const& far() const { return far_; }
-    [[nodiscard]] Memory const& request_memory() const { return channels_->device_memory(); }
-    // R5, through H2: requests that were pushed leave now, all with one fence.
-    void commit() const { far_.commit(request_memory().host_ptr(), request_memory().size()); }
+    [[nodiscard]] Memory const& buffer() const { return buffer_; }
+    [[nodiscard]] Queue& queue() { return queue_; }
+    [[nodiscard]] Queue const& queue() const { return queue_; }
+    // Waits for `poll`, or until the kernel has ended; returns whether it came.
+    template <class Poll>
+    [[nodiscard]] bool wait_until(Poll&& poll, std::chrono::nanoseconds timeout) const {
+        return wait_.until(poll, timeout, [this] { kernel_->require_alive(); });
+    }
     // Throws UsageError for a range outside the memory, and for memory of another device.
     void require(Memory const& memory, std::size_t offset, std::size_t size) const;
 
@@ -65,8 +70,9 @@ class CopyKernel {
     Device device_;
     KernelOptions options_;
     LaunchShape shape_;
+    Memory buffer_;
     std::shared_ptr<ChannelMemory> channels_;
-    HostMapped far_;
+    Queue queue_;
     HostWait wait_;
     std::shared_ptr<KernelSupervisor> kernel_;  // goes first: the memory outlives the kernel
 };

@@ -33,11 +33,13 @@ class CopyQueue {
 
     // Puts a piece into the ring of the block whose turn it is, or returns false if that is full.
     // The CPU's writes before the first of the pieces that leave together come before all of them.
-    [[nodiscard]] bool try_send(CopyRequest const& piece) {
+    // The last piece that is outstanding may have several `answers`.
+    [[nodiscard]] bool try_send(CopyRequest const& piece, std::uint32_t answers = 1) {
         // R1, pairs with R2: otherwise the device could copy older content.
         auto const data = released_ ? OutOfLine::none : OutOfLine::written;
         if (!block_of(sent_ + 1).requests.try_push_uncommitted(piece, data)) return false;
         released_ = true;
+        more_ = answers - 1;
         ++sent_;
         return true;
     }
@@ -53,11 +55,22 @@ class CopyQueue {
 
     // Takes the answers that have come.
     void take_replies() {
+        take_replies([](auto const& /*reply*/) {});
+    }
+    template <class Use>
+    void take_replies(Use&& use) {
         // R4, pairs with R3: the loads are acquires, so that copied data are there once an answer
         // has been taken.
-        auto const nothing = [](auto const& /*reply*/) {};
-        while (done_ != sent_ && block_of(done_ + 1).replies.try_consume(nothing)) ++done_;
+        while (done_ != sent_ && block_of(done_ + 1).replies.try_consume(use)) {
+            if (done_ + 1 == sent_ && more_ != 0) {
+                --more_;
+            } else {
+                ++done_;
+            }
+        }
     }
+    // All is done: the first block is the next.
+    void begin_again() { sent_ = done_ = 0; }
 
     // The last piece that was sent; and the last one that is complete with all before it, as far as
     // take_replies() has seen.
@@ -78,7 +91,8 @@ class CopyQueue {
     Far far_;
     void const* where_;
     std::size_t size_;
-    bool released_ = false;  // since the last commit
+    bool released_ = false;   // since the last commit
+    std::uint32_t more_ = 0;  // answers that come before the last piece's last
     std::uint64_t sent_ = 0;
     std::uint64_t done_ = 0;
 };
