@@ -14,7 +14,6 @@
 #include "carillon/error.hpp"
 #include "carillon/launch.hpp"
 #include "nvrtc/handler_cache.hpp"
-#include "nvrtc/jit_link.hpp"
 #include "nvrtc/nvrtc.hpp"
 
 namespace carillon {

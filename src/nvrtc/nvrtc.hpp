@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVRTC, found at run time: building needs nothing of it, and a program starts without it.
+// NVRTC and nvJitLink, found at run time: building needs nothing of them, and a program starts
+// without them.
 #pragma once
 
 #include <filesystem>
-#include <span>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -40,9 +41,16 @@ class Nvrtc {
    private:
     struct Functions;
 
-    Functions const& functions_;
+    std::shared_ptr<Functions const> functions_;
     int major_ = 0;
     int minor_ = 0;
 };
+
+// Links several parts in LTO-IR into one machine code, by nvJitLink, found at run time: functions
+// of one part are inlined into another. `library` is nvJitLink's file, see Nvrtc. Throws
+// UnsupportedError if there is none, CompileError for parts that do not fit.
+[[nodiscard]] std::string link_parts(std::filesystem::path const& library,
+                                     std::string const& architecture,
+                                     std::vector<std::string> const& parts);
 
 }  // namespace carillon::detail
