@@ -8,8 +8,8 @@
 
 #include "carillon/bytes.hpp"
 #include "carillon/client.hpp"
-#include "carillon/detail/host/channel_routes.hpp"
 #include "carillon/detail/host/door.hpp"
+#include "carillon/detail/host/routes.hpp"
 #include "carillon/detail/kernel/block_state.hpp"
 #include "carillon/detail/protocol/message_at.hpp"
 #include "carillon/detail/serving/lender.hpp"

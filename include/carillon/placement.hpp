@@ -14,7 +14,6 @@
 #include "carillon/arguments.hpp"
 #include "carillon/channel_memory.hpp"
 #include "carillon/detail/host/door.hpp"
-#include "carillon/detail/host/probe_launch.hpp"
 #include "carillon/detail/kernel/probe_body.hpp"
 #include "carillon/device.hpp"
 #include "carillon/device_info.hpp"
@@ -90,6 +89,27 @@ struct TuneOptions {
     unsigned rounds = 40;  // looks at every SM and page, while there is time
     bool cores = true;     // also which core is best to call from
 };
+
+namespace detail {
+
+// A launch that only the program can compile.
+using LaunchProbe = RunningKernel (*)(Device const&, Pins const&, ProbeBody const&);
+
+inline namespace CARILLON_TOOLCHAIN {
+// A template: nvcc makes device code of it only if a call instantiates a caller, a template too.
+template <class Body>
+RunningKernel launch_probe(Device const& device, Pins const& pins, Body const& body) {
+    return launch_pinned(device, pins, body);
+}
+}  // namespace CARILLON_TOOLCHAIN
+
+[[nodiscard]] PlacementProfile tune(Device const& device, TuneOptions const& options,
+                                    LaunchProbe launch);
+[[nodiscard]] ChannelPlacement place_channels(Device const& device, ChannelMemory& candidates,
+                                              unsigned blocks, PlacementProfile const& profile,
+                                              LaunchProbe launch);
+
+}  // namespace detail
 
 inline namespace CARILLON_TOOLCHAIN {
 

@@ -6,10 +6,9 @@
 #include <utility>
 
 #include "carillon/channel_memory.hpp"
-#include "carillon/detail/host/channel_routes.hpp"
 #include "carillon/detail/host/kernel_supervisor.hpp"
 #include "carillon/detail/host/message_types.hpp"
-#include "carillon/detail/host/route.hpp"
+#include "carillon/detail/host/routes.hpp"
 #include "carillon/detail/kernel/block_state.hpp"
 #include "carillon/detail/kernel/channel_bodies.hpp"
 #include "carillon/detail/kernel/handler_messages.hpp"

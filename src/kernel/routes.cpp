@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "carillon/detail/host/channel_routes.hpp"
+#include "carillon/detail/host/routes.hpp"
 
 #include <fmt/format.h>
 

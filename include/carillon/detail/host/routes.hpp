@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests that reach a block through channels of its own.
+// How requests reach the blocks of a kernel from this process: through channels of each block, or
+// through the ring of a pool.
 #pragma once
 
 #include <algorithm>
@@ -12,15 +13,17 @@
 
 #include "carillon/channel_memory.hpp"
 #include "carillon/client.hpp"
+#include "carillon/detail/host/client_pool.hpp"
 #include "carillon/detail/host/kernel_supervisor.hpp"
-#include "carillon/detail/host/probe_launch.hpp"
-#include "carillon/detail/host/route.hpp"
+#include "carillon/detail/host/pool_state.hpp"
 #include "carillon/detail/kernel/block_state.hpp"
 #include "carillon/detail/kernel/channel_bodies.hpp"
 #include "carillon/detail/kernel/handler.hpp"
 #include "carillon/detail/kernel/handler_messages.hpp"
+#include "carillon/detail/kernel/pool_body.hpp"
 #include "carillon/detail/kernel/watch.hpp"
 #include "carillon/detail/machine/group.hpp"
+#include "carillon/detail/protocol/reply_slots.hpp"
 #include "carillon/device.hpp"
 #include "carillon/error.hpp"
 #include "carillon/kernel_options.hpp"
@@ -77,6 +80,11 @@ class ClientList {
 }
 
 inline namespace CARILLON_TOOLCHAIN {
+
+// Each way has one: Requests is Channels, WatchedChannels or Pool. It has the memory and the host's
+// ends of a kernel with `Handler`, and knows which body the blocks run.
+template <class Handler, class Requests>
+class Route;
 
 template <class Handler>
 class Route<Handler, Channels> {
@@ -212,6 +220,55 @@ class Route<Handler, WatchedChannels> {
     unsigned per_block_;
     std::shared_ptr<ChannelMemory> memory_;
     ClientList<Client> channels_;
+};
+
+// Its clients may outlive the kernel: they share what they need with it.
+template <class Handler>
+class Route<Handler, Pool> {
+    using Messages = MessagesOf<Handler>;
+    using Request = typename Messages::Request;
+    using Reply = typename Messages::Reply;
+
+   public:
+    using Client = ClientOf<Handler, Pool>;
+
+    Route(Device const& device, KernelOptions const& options)
+        : state_(std::make_shared<PoolState>(device, options, threads_of<Handler>(),
+                                             shape_of<AddressedRequest<Request>>(),
+                                             shape_of<Reply>())) {}
+
+    [[nodiscard]] std::shared_ptr<ChannelMemory> const& blocks() const { return state_->blocks(); }
+    [[nodiscard]] static unsigned channels_per_block() { return 1; }
+    [[nodiscard]] bool lanes_apart() const { return state_->warps(); }
+
+    [[nodiscard]] RunningKernel start(Device const& device, KernelOptions const& options,
+                                      Handlers<FunctorOf<Handler>> const& handlers) const {
+        using Body = PoolBody<FunctorOf<Handler>, Request, Reply>;
+        MpmcRingView const ring = state_->ring()->memory.device_view();
+        unsigned const threads = state_->warps() ? lanes_per_warp : threads_of<Handler>();
+        return start_kernel(device, launch_shape(options, threads),
+                            Body{kernel_blocks(device, options, *blocks()), ring,
+                                 state_->device_reply_slots(), handlers, state_->warps()});
+    }
+
+    void connect(Device const& /*device*/, KernelOptions const& /*options*/,
+                 std::shared_ptr<KernelSupervisor> kernel) {
+        state_->own(std::move(kernel));
+    }
+
+    [[nodiscard]] Client client() const { return Client(state_); }
+
+    // Requests of clients that died are given up: the dead send no more.
+    [[nodiscard]] bool all_answered() const {
+        if (state_->all_answered()) return true;
+        state_->recover();
+        return false;
+    }
+    // An outstanding request counts for every block.
+    [[nodiscard]] bool outstanding(unsigned /*block*/) const { return !state_->all_answered(); }
+
+   private:
+    std::shared_ptr<PoolState> state_;
 };
 
 }  // namespace CARILLON_TOOLCHAIN
