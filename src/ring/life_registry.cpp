@@ -10,6 +10,7 @@
 #include <limits>
 #include <memory>
 #include <mutex>
+#include <thread>
 #include <utility>
 
 #include "carillon/error.hpp"
@@ -173,5 +174,53 @@ std::atomic<unsigned> const& LifeRegistry::holder(unsigned number) const {
 }
 
 bool LifeRegistry::in_use(unsigned index) const { return members_->in_use[index]; }
+
+ProducerRegistry::ProducerRegistry(ProducerRecord* records, unsigned size)
+    : LifeRegistry(size), records_(records), held_(size) {}
+
+void ProducerRegistry::leave(unsigned number, std::function<void(unsigned)> const& bury) noexcept {
+    LifeRegistry::leave(number, [&](unsigned index) {
+        try {
+            bury(index);
+        } catch (std::exception const&) {  // non-coherent memory could not be read
+        }
+        // A thread that died during a claim may have left its end to another, which leaves here:
+        // the claim must still be given up.
+        return HostCached().load_word(&records_[index].begin) == ProducerRecord::none;
+    });
+}
+
+void ProducerRegistry::give_up(unsigned number, MpmcRingView const& view,
+                               HostMapped const& far) const noexcept {
+    ProducerRecord* const own = record(number);
+    if (own->begin == ProducerRecord::none || own->begin == ProducerRecord::claiming) return;
+    try {
+        give_up_claim(view, own->begin, own->end, far);
+    } catch (std::exception const&) {  // the rest leaves with the next flush
+    }
+    ClaimRecord(own).done(HostCached());
+}
+
+unsigned ProducerRegistry::recover(MpmcRingView const& view, HostMapped const& far,
+                                   HostCached const& near,
+                                   std::function<void(unsigned)> const& bury) {
+    auto const living = [&](std::size_t i) -> ProducerRecord const* {
+        return in_use(static_cast<unsigned>(i)) ? records_ + i : nullptr;
+    };
+    return LifeRegistry::recover([&](std::vector<unsigned> const& dead) {
+        for (unsigned i : dead) bury(i);
+        // A claim takes a producer a few instructions, unless its thread does not run.
+        constexpr int attempts = 10'000;
+        bool done = false;
+        for (int attempt = 0; !done && attempt < attempts; ++attempt) {
+            done = give_up_claims(view, size(), living, far, near, held_.data());
+            if (!done) std::this_thread::yield();
+        }
+        for (unsigned i : dead) {
+            if (done) near.store_word(&records_[i].begin, ProducerRecord::none);
+        }
+        return done;
+    });
+}
 
 }  // namespace carillon::detail

@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "carillon/detail/host/producer_registry.hpp"
+#include "carillon/detail/host/life_registry.hpp"
 #include "carillon/detail/protocol/chunk_ring_protocol.hpp"
 #include "carillon/detail/protocol/mailbox_protocol.hpp"
 #include "device/unflushed.hpp"

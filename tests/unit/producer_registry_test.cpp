@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The producers of an MPMC ring: threads that come, go, and die.
-#include "carillon/detail/host/producer_registry.hpp"
+#include "carillon/detail/host/life_registry.hpp"
 
 #include <gtest/gtest.h>
 

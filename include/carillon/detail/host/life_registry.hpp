@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The threads that hold the places of an object, and their deaths.
+// The threads that hold the places of an object, such as the producers of an MPMC ring, and their
+// deaths.
 #pragma once
 
 #include <atomic>
@@ -7,7 +8,9 @@
 #include <optional>
 #include <vector>
 
+#include "carillon/detail/access/host_near_far.hpp"
 #include "carillon/detail/host/process_mark.hpp"
+#include "carillon/detail/protocol/mpmc_ring_protocol.hpp"
 
 namespace carillon::detail {
 
@@ -45,6 +48,35 @@ class LifeRegistry {
 
     unsigned size_;
     OwnedByProcess<Members> members_;
+};
+
+// Every producer has a place, and a record, for as long as it lives.
+class ProducerRegistry : private LifeRegistry {
+   public:
+    using LifeRegistry::holder;
+    using LifeRegistry::index;
+    using LifeRegistry::size;
+    using LifeRegistry::try_enter;
+
+    // `records` is zeroed memory for `size` records, on the producers' side.
+    ProducerRegistry(ProducerRecord* records, unsigned size);
+
+    // See LifeRegistry; it calls bury(index) first, like recover().
+    void leave(
+        unsigned number, std::function<void(unsigned)> const& bury = [](unsigned) {}) noexcept;
+    [[nodiscard]] ProducerRecord* record(unsigned number) const { return records_ + index(number); }
+
+    // Gives up the claims of dead producers, and returns how many had died. Before that it calls
+    // bury(index) for each of them, perhaps more than once. Takes a lock.
+    unsigned recover(
+        MpmcRingView const& view, HostMapped const& far, HostCached const& near,
+        std::function<void(unsigned)> const& bury = [](unsigned) {});
+    // Gives up the producer's current claim, which it could not write.
+    void give_up(unsigned number, MpmcRingView const& view, HostMapped const& far) const noexcept;
+
+   private:
+    ProducerRecord* records_;
+    std::vector<Claim> held_;  // room for give_up_claims
 };
 
 }  // namespace carillon::detail

@@ -12,7 +12,6 @@
 #include "carillon/detail/access/host_near_far.hpp"
 #include "carillon/detail/host/life_registry.hpp"
 #include "carillon/detail/host/process_mark.hpp"
-#include "carillon/detail/host/producer_registry.hpp"
 #include "carillon/detail/protocol/mpmc_ring_protocol.hpp"
 #include "carillon/device.hpp"
 #include "carillon/memory.hpp"
