@@ -16,7 +16,6 @@
 #include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/owned.hpp"
 #include "carillon/detail/host/process_mark.hpp"
-#include "carillon/detail/host/reply_memory.hpp"
 #include "carillon/detail/host/request_server.hpp"
 #include "carillon/detail/protocol/host_call.hpp"
 #include "carillon/device.hpp"

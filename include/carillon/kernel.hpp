@@ -18,7 +18,7 @@
 #include "carillon/detail/host/kernel_supervisor.hpp"
 #include "carillon/detail/host/owned.hpp"
 #include "carillon/detail/host/routes.hpp"
-#include "carillon/detail/kernel/contract.hpp"
+#include "carillon/detail/kernel/handler_messages.hpp"
 #include "carillon/detail/serving/shared_route.hpp"
 #include "carillon/device.hpp"
 #include "carillon/kernel_options.hpp"

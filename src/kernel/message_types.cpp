@@ -2,6 +2,7 @@
 #include "carillon/detail/host/message_types.hpp"
 
 #include <cxxabi.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -9,6 +10,9 @@
 #include <cstdlib>
 #include <memory>
 #include <vector>
+
+#include "carillon/client.hpp"
+#include "carillon/error.hpp"
 
 namespace carillon::detail {
 
@@ -73,6 +77,14 @@ std::uint64_t members_hash(std::string_view names, std::size_t bytes, std::size_
     if (within == unsaid_members || !all_named(bytes, alignment, members)) return unsaid_members;
     if (within != no_members) hash = 31 * hash + within;
     return std::max(hash, no_members + 1);
+}
+
+void throw_status(std::uint32_t status, std::uint32_t code, char const* command) {
+    if (status == static_cast<std::uint32_t>(ReplyStatus::refused)) {
+        throw HandlerError(type_name(command), code);
+    }
+    throw UsageError(
+        fmt::format("the kernel knows no command with the opcode of {}", type_name(command)));
 }
 
 }  // namespace carillon::detail

@@ -12,11 +12,15 @@
 #include <mutex>
 #include <string_view>
 
+#include "carillon/detail/access/host_near_far.hpp"
 #include "carillon/detail/host/process_mark.hpp"
 #include "carillon/detail/host/thread.hpp"
+#include "carillon/detail/protocol/host_call.hpp"
 #include "carillon/detail/protocol/mpmc_ring_view.hpp"
+#include "carillon/detail/protocol/reply_slots.hpp"
 #include "carillon/detail/wire/line.hpp"
 #include "carillon/device.hpp"
+#include "carillon/memory.hpp"
 
 namespace carillon {
 struct ServiceThreadOptions;
@@ -82,5 +86,22 @@ template <class T>
     std::memcpy(&bytes, &payload, sizeof(T));
     return __builtin_bit_cast(T, bytes);
 }
+
+// The slots for replies in device memory.
+class ReplyMemory {
+   public:
+    // Throws UsageError without any, and what Device::allocate throws.
+    ReplyMemory(Device const& device, std::uint32_t count, Sequence first);
+
+    [[nodiscard]] ReplySlots device_view() const { return view_at(memory_.device_ptr()); }
+    [[nodiscard]] HostReplyWriter<HostMapped> const& writer() const { return writer_; }
+
+   private:
+    [[nodiscard]] ReplySlots view_at(void* begin) const;
+
+    std::uint32_t slots_;
+    Memory memory_;
+    HostReplyWriter<HostMapped> writer_;
+};
 
 }  // namespace carillon::detail
