@@ -47,8 +47,6 @@ class ReaderClient : public CopyKernel {
                                     std::chrono::nanoseconds timeout);
 
    private:
-    std::span<std::byte const> read(std::uintptr_t address, std::size_t size,
-                                    std::chrono::nanoseconds timeout);
     void send(CopyRequest const& request, std::uint32_t lines);
     std::span<std::byte const> read_lines(std::uintptr_t address, std::size_t size,
                                           std::chrono::nanoseconds timeout);

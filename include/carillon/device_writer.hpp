@@ -74,11 +74,9 @@ class WriterClient : public CopyKernel {
     [[nodiscard]] Ticket submit(Copy copy, std::chrono::nanoseconds timeout);
     [[nodiscard]] bool try_wait(Ticket const& ticket);
     void wait(Ticket const& ticket, std::chrono::nanoseconds timeout);
-    // By the CPU's stores, or like write().
-    void copy_to_device(Memory const& to, std::size_t offset, std::span<std::byte const> from,
-                        std::chrono::nanoseconds timeout);
-    void copy_to_device(Memory const& to, std::size_t offset, Memory const& from,
-                        std::size_t from_offset, std::size_t size,
+    // By the CPU's stores, for fewer bytes than `least`, or like write(). `copy` says the same.
+    void copy_to_device(Copy const& copy, Memory const& to, std::size_t offset,
+                        std::span<std::byte const> from, std::size_t least,
                         std::chrono::nanoseconds timeout);
 
    private:
@@ -91,7 +89,6 @@ class WriterClient : public CopyKernel {
     [[nodiscard]] std::size_t piece_of(std::size_t size) const;
     [[nodiscard]] std::uint64_t valid(Ticket const& ticket) const;
     [[nodiscard]] bool is_there(std::uint64_t piece);
-    [[nodiscard]] bool cpu_is_faster(std::size_t size, std::size_t least) const;
     // Throws TimeoutError. A copy left by an error is given up.
     template <class Poll>
     void wait_for(Poll&& poll, std::chrono::nanoseconds timeout);
@@ -229,8 +226,11 @@ class DeviceWriter {
 // DeviceWriter::write and copy_to_device throw. A copy by the CPU needs no running writer kernel.
 inline void copy_to_device(Memory const& to, std::size_t offset, std::span<std::byte const> from,
                            DeviceWriter& writer, std::chrono::nanoseconds timeout) {
-    detail::in_call("copy_to_device", writer,
-                    [&] { writer.client_->copy_to_device(to, offset, from, timeout); });
+    detail::in_call("copy_to_device", writer, [&] {
+        auto& client = *writer.client_;
+        client.copy_to_device(client.copy(to, offset, from), to, offset, from,
+                              DeviceWriter::turning_point_of_chunks, timeout);
+    });
 }
 // From byte `from_offset` on of page-locked or registered memory, for which the writer is faster
 // from fewer bytes on.
@@ -238,7 +238,11 @@ inline void copy_to_device(Memory const& to, std::size_t offset, Memory const& f
                            std::size_t from_offset, std::size_t size, DeviceWriter& writer,
                            std::chrono::nanoseconds timeout) {
     detail::in_call("copy_to_device", writer, [&] {
-        writer.client_->copy_to_device(to, offset, from, from_offset, size, timeout);
+        auto& client = *writer.client_;
+        auto const copy = client.copy(to, offset, from, from_offset, size);
+        auto const* const bytes = static_cast<std::byte const*>(from.host_ptr()) + from_offset;
+        client.copy_to_device(copy, to, offset, {bytes, size}, DeviceWriter::turning_point,
+                              timeout);
     });
 }
 

@@ -77,7 +77,7 @@ class PersistentKernel {
     // CudaError, and what Device::allocate and the function throw.
     template <HandlerSource<Handler> Source = Handler>
     explicit PersistentKernel(Device const& device, Options options = {}, Source handler = {}) try
-        : route_(device, detail::settled<Requests>(device, options)),
+        : route_(device, (detail::settle<Requests>(device, options), options)),
           supervisor_(detail::KernelSupervisor::make(device, route_.blocks(), options,
                                                      route_.channels_per_block())) {
         auto const handlers = detail::BlockHandlers<Handler>::from(device, supervisor_->blocks(),

@@ -15,6 +15,7 @@
 #include "carillon/detail/host/deadline.hpp"
 #include "carillon/detail/host/known_kernel.hpp"
 #include "carillon/detail/host/taken_once.hpp"
+#include "carillon/detail/kernel/block_control.hpp"
 #include "carillon/detail/kernel/handler_messages.hpp"
 #include "carillon/detail/kernel/pins.hpp"
 #include "carillon/detail/kernel/program.hpp"

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "carillon/bytes.hpp"
-#include "carillon/detail/kernel/program.hpp"
 #include "carillon/detail/kernel/text_kernel.hpp"
 #include "carillon/device.hpp"
 #include "carillon/handler_text.hpp"

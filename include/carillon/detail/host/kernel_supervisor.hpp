@@ -49,11 +49,6 @@ void check_options(KernelOptions const& options);
 // options of another way than `Requests`.
 template <class Requests>
 void settle(Device const& device, KernelOptions& options);
-template <class Requests, class Options>
-[[nodiscard]] Options const& settled(Device const& device, Options& options) {
-    settle<Requests>(device, options);
-    return options;
-}
 
 // How long a kernel lives without a heartbeat of its host; 0: for ever.
 [[nodiscard]] std::chrono::nanoseconds host_silence_limit(KernelOptions const& options,

@@ -185,6 +185,11 @@ struct BlockLimits {
     }
 };
 
+// The threads of a block for which a body is compiled: that limits each thread's registers. 0:
+// unspecified, the compiler chooses.
+template <class Body>
+inline constexpr unsigned most_threads_of = 0;
+
 // The blocks of a kernel, for its body.
 struct KernelBlocks {
     ChannelTable channels;  // a block's first one has its control and status lines

@@ -9,7 +9,6 @@
 #include "carillon/detail/kernel/block_control.hpp"
 #include "carillon/detail/kernel/block_state.hpp"
 #include "carillon/detail/kernel/handler.hpp"
-#include "carillon/detail/kernel/program.hpp"
 #include "carillon/detail/kernel/serve.hpp"
 #include "carillon/detail/kernel/serve_long.hpp"
 #include "carillon/detail/machine/group.hpp"

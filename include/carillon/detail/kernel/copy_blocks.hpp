@@ -13,7 +13,6 @@
 #include "carillon/block.hpp"
 #include "carillon/detail/access/device_near_far.hpp"
 #include "carillon/detail/kernel/block_control.hpp"
-#include "carillon/detail/kernel/program.hpp"
 #include "carillon/detail/machine/device_copy.hpp"
 #include "carillon/detail/machine/group.hpp"
 #include "carillon/detail/protocol/channel_view.hpp"

@@ -71,29 +71,27 @@ class CommandHandler<Handler, Commands<Command...>> {
     Handler handler_;
 };
 
-// Request and Reply of a handler whose operator() is neither overloaded nor a template.
+// Request and Reply of a handler whose operator() is neither overloaded nor a template. S: the
+// state of its block, if it has one.
 template <class Member>
 struct HandlerSignature;
-template <class H, class R, class Q>
-struct HandlerSignature<R (H::*)(Q)> {
+template <class H, class R, class Q, class... S>
+requires(sizeof...(S) <= 1) struct HandlerSignature<R (H::*)(Q, S...)> {
     using Request = std::remove_cvref_t<Q>;
     using Reply = R;
 };
-template <class H, class R, class Q>
-struct HandlerSignature<R (H::*)(Q) const> : HandlerSignature<R (H::*)(Q)> {};
-template <class H, class R, class Q>
-struct HandlerSignature<R (H::*)(Q) noexcept> : HandlerSignature<R (H::*)(Q)> {};
-template <class H, class R, class Q>
-struct HandlerSignature<R (H::*)(Q) const noexcept> : HandlerSignature<R (H::*)(Q)> {};
-// A handler with a state of its block.
-template <class H, class R, class Q, class S>
-struct HandlerSignature<R (H::*)(Q, S)> : HandlerSignature<R (H::*)(Q)> {};
-template <class H, class R, class Q, class S>
-struct HandlerSignature<R (H::*)(Q, S) const> : HandlerSignature<R (H::*)(Q)> {};
-template <class H, class R, class Q, class S>
-struct HandlerSignature<R (H::*)(Q, S) noexcept> : HandlerSignature<R (H::*)(Q)> {};
-template <class H, class R, class Q, class S>
-struct HandlerSignature<R (H::*)(Q, S) const noexcept> : HandlerSignature<R (H::*)(Q)> {};
+template <class H, class R, class Q, class... S>
+requires(sizeof...(S) <= 1) struct HandlerSignature<R (H::*)(Q, S...) const>
+    : HandlerSignature<R (H::*)(Q, S...)> {
+};
+template <class H, class R, class Q, class... S>
+requires(sizeof...(S) <= 1) struct HandlerSignature<R (H::*)(Q, S...) noexcept>
+    : HandlerSignature<R (H::*)(Q, S...)> {
+};
+template <class H, class R, class Q, class... S>
+requires(sizeof...(S) <= 1) struct HandlerSignature<R (H::*)(Q, S...) const noexcept>
+    : HandlerSignature<R (H::*)(Q, S...)> {
+};
 
 // One type of request, and one of reply.
 template <class RequestType, class ReplyType>

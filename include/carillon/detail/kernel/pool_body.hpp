@@ -12,7 +12,6 @@
 #include "carillon/detail/kernel/block_state.hpp"
 #include "carillon/detail/kernel/channel_bodies.hpp"
 #include "carillon/detail/kernel/handler.hpp"
-#include "carillon/detail/kernel/program.hpp"
 #include "carillon/detail/kernel/serve.hpp"
 #include "carillon/detail/machine/group.hpp"
 #include "carillon/detail/protocol/channel_view.hpp"

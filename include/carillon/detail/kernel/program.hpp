@@ -2,17 +2,12 @@
 // A kernel for a device: the code of a block, and the number of threads.
 #pragma once
 
-#include "carillon/detail/wire/language.hpp"
-
-#if !defined(__CUDACC_RTC__)
 #include <chrono>
 #include <functional>
 #include <memory>
-#endif
 
 namespace carillon::detail {
 
-#if !defined(__CUDACC_RTC__)
 class KnownKernel;
 
 // A kernel in the two forms that a device may need. make_program makes it.
@@ -34,11 +29,5 @@ struct Program {
     // The longest time for the launch.
     std::chrono::nanoseconds start_timeout = std::chrono::seconds(10);
 };
-#endif
-
-// The threads of a block for which a body is compiled: that limits each thread's registers. 0:
-// unspecified, the compiler chooses.
-template <class Body>
-inline constexpr unsigned most_threads_of = 0;
 
 }  // namespace carillon::detail

@@ -11,7 +11,6 @@
 #include "carillon/detail/kernel/handler.hpp"
 #include "carillon/detail/kernel/handler_messages.hpp"
 #include "carillon/detail/kernel/lease_body.hpp"
-#include "carillon/detail/kernel/program.hpp"
 #include "carillon/detail/protocol/channel_view.hpp"
 #include "carillon/detail/protocol/lease.hpp"
 #include "carillon/detail/wire/config.hpp"
