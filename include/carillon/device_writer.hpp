@@ -49,12 +49,6 @@ class WriterClient : public CopyKernel {
         std::size_t piece = 0;            // bytes of a request
     };
 
-    // The size for which a copy by the kernel takes as long as one by the CPU's stores. It was
-    // measured on an H200 with memory that CUDA allocated page-locked, and is also used for
-    // registered memory. With other memory the kernel saves little, since the CPU copies it too.
-    static constexpr std::size_t turning_point = std::size_t{128} << 10;
-    static constexpr std::size_t turning_point_of_chunks = std::size_t{1} << 20;
-
     WriterClient(Device const& device, DeviceWriterOptions const& options);
 
     [[nodiscard]] WriterBody body() const { return {blocks()}; }
@@ -117,11 +111,10 @@ class DeviceWriter {
    public:
     // From this size on a copy by the kernel is faster than one by the CPU (copy_to_device): the
     // first for page-locked memory, the second for other memory, which the CPU has to copy in any
-    // case. The first was measured with Device::allocate_host's memory, and is an estimate for
-    // registered memory.
-    static constexpr std::size_t turning_point = detail::WriterClient::turning_point;
-    static constexpr std::size_t turning_point_of_chunks =
-        detail::WriterClient::turning_point_of_chunks;
+    // case. The first was measured on an H200 with Device::allocate_host's memory, and is an
+    // estimate for registered memory.
+    static constexpr std::size_t turning_point = std::size_t{128} << 10;
+    static constexpr std::size_t turning_point_of_chunks = std::size_t{1} << 20;
 
     // Allocates and starts the kernel. Throws UsageError, ResidencyError, TimeoutError, CudaError,
     // and what Device::allocate_host throws.

@@ -19,19 +19,13 @@
 namespace carillon::detail {
 namespace {
 
-// Throws UsageError.
-KernelOptions kernel_options(CopyKernelOptions const& options, unsigned most_threads) {
-    if (options.threads == 0 || options.threads % 32 != 0 || options.threads > most_threads) {
-        throw UsageError(fmt::format("{} threads are not a multiple of 32, from 32 to {}",
-                                     options.threads, most_threads));
-    }
-    KernelOptions const of_kernel{.blocks = options.blocks,
-                                  .capacity = CopyKernel::capacity,
-                                  .start_timeout = options.start_timeout,
-                                  .stop_timeout = options.stop_timeout,
-                                  .lifetime = options.lifetime};
-    check_options(of_kernel);
-    return of_kernel;
+// Returns the options. Throws UsageError.
+KernelOptions const& checked(KernelOptions const& options, unsigned threads,
+                             unsigned most_threads) {
+    check_options(options);
+    if (threads != 0 && threads % 32 == 0 && threads <= most_threads) return options;
+    throw UsageError(
+        fmt::format("{} threads are not a multiple of 32, from 32 to {}", threads, most_threads));
 }
 
 // The least share of a block, if possible: what its threads load at once.
@@ -67,19 +61,19 @@ std::size_t all_chunks(std::size_t stride, unsigned chunks) {
 
 }  // namespace
 
-CopyKernel::CopyKernel(Device const& device, CopyKernelOptions const& options,
+CopyKernel::CopyKernel(Device const& device, KernelOptions const& options, unsigned threads,
                        unsigned most_threads, std::size_t buffer_size)
     : device_(device),
-      options_(kernel_options(options, most_threads)),
-      shape_(launch_shape(options_, options.threads)),
+      options_(checked(options, threads, most_threads)),
+      shape_(launch_shape(options_, threads)),
       buffer_(device.allocate_host(buffer_size)),
-      channels_(std::make_shared<ChannelMemory>(device, options.blocks, capacity)),
+      channels_(std::make_shared<ChannelMemory>(device, blocks_of(options), capacity)),
       queue_(device.access(channels_->device_memory()), channels_->device_memory().host_ptr(),
              channels_->device_memory().size()),
-      wait_(HostWait::for_kernel(device.traits(), options.blocks)),
+      wait_(HostWait::for_kernel(device.traits(), blocks_of(options))),
       kernel_(KernelSupervisor::make(device_, channels_, options_)) {
     HostMapped const far = device.access(channels_->device_memory());
-    for (unsigned i = 0; i < options.blocks; ++i) {
+    for (unsigned i = 0; i < blocks_of(options); ++i) {
         ChannelView const view = channels_->host_view().channel(i);
         queue_.add_block(Queue::Requests(view.requests, far, HostCached()),
                          Queue::Replies(view.replies, HostCached(), far));
@@ -94,10 +88,7 @@ void CopyKernel::require(Memory const& memory, std::size_t offset, std::size_t s
 }
 
 ReaderClient::ReaderClient(Device const& device, DeviceReaderOptions const& options)
-    : CopyKernel(device,
-                 {options.blocks, options.threads, options.start_timeout, options.stop_timeout,
-                  options.lifetime},
-                 most_threads_of<ReaderBody>, buffer_size(options)),
+    : CopyKernel(device, std::type_identity<ReaderBody>(), options, buffer_size(options)),
       largest_(options.largest),
       lines_(largest_in_lines) {}
 
@@ -177,10 +168,8 @@ std::span<std::byte const> ReaderClient::read(Memory const& memory, std::size_t 
 }
 
 WriterClient::WriterClient(Device const& device, DeviceWriterOptions const& options)
-    : CopyKernel(device,
-                 {options.blocks, options.threads, options.start_timeout, options.stop_timeout,
-                  options.lifetime},
-                 most_threads_of<WriterBody>, all_chunks(stride_of(options), options.chunks)),
+    : CopyKernel(device, std::type_identity<WriterBody>(), options,
+                 all_chunks(stride_of(options), options.chunks)),
       chunk_(options.chunk),
       stride_(stride_of(options)),
       used_by_(options.chunks) {}
@@ -259,8 +248,7 @@ void WriterClient::copy_to_device(Copy const& copy, Memory const& to, std::size_
                                   std::span<std::byte const> from, std::size_t least,
                                   std::chrono::nanoseconds timeout) {
     // "Device memory" that is the host's is the CPU's own.
-    bool const by_cpu =
-        from.size() < least || device().info().memory_source == MemorySource::host;
+    bool const by_cpu = from.size() < least || device().info().memory_source == MemorySource::host;
     if (!by_cpu) return write(copy, timeout);
     carillon::copy_to_device(to, offset, from);
 }

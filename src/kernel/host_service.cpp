@@ -97,16 +97,9 @@ Poll poll_of_quads(MpmcRingView const& ring, HostMapped const& far) {
 
 // For requests that fill this many quads of their line.
 Poll poll_of(std::uint32_t quads, MpmcRingView const& ring, HostMapped const& far) {
-    switch (quads) {
-        case 1:
-            return poll_of_quads<1>(ring, far);
-        case 2:
-            return poll_of_quads<2>(ring, far);
-        case 3:
-            return poll_of_quads<3>(ring, far);
-        default:
-            return poll_of_quads<4>(ring, far);
-    }
+    constexpr std::array polls{&poll_of_quads<1>, &poll_of_quads<2>, &poll_of_quads<3>,
+                               &poll_of_quads<4>};
+    return polls.at(quads - 1)(ring, far);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <type_traits>
 
 #include "carillon/channel_memory.hpp"
 #include "carillon/detail/host/copy_queue.hpp"
@@ -19,15 +20,6 @@
 #include "carillon/wait.hpp"
 
 namespace carillon::detail {
-
-// The options that DeviceReader and DeviceWriter have in common.
-struct CopyKernelOptions {
-    unsigned blocks;
-    unsigned threads;
-    std::chrono::nanoseconds start_timeout;
-    std::chrono::nanoseconds stop_timeout;
-    std::chrono::nanoseconds lifetime;
-};
 
 // The kernel of either, on the host: the channels of its blocks, its life, and memory through which
 // bytes pass.
@@ -48,10 +40,19 @@ class CopyKernel {
    protected:
     using Queue = CopyQueue<HostCached, HostMapped>;
 
-    // Its blocks have at most `most_threads`. Throws UsageError for options that no kernel can
-    // have, and what Device::allocate throws. The user launches the kernel: kernel().run().
-    CopyKernel(Device const& device, CopyKernelOptions const& options, unsigned most_threads,
-               std::size_t buffer_size);
+    // `Body` is what its blocks run, `options` are the reader's or the writer's. Throws UsageError
+    // for options that no kernel can have, and what Device::allocate throws. The user launches the
+    // kernel: kernel().run().
+    template <class Body, class Options>
+    CopyKernel(Device const& device, std::type_identity<Body> /*body*/, Options const& options,
+               std::size_t buffer_size)
+        : CopyKernel(device,
+                     {.blocks = options.blocks,
+                      .capacity = capacity,
+                      .start_timeout = options.start_timeout,
+                      .stop_timeout = options.stop_timeout,
+                      .lifetime = options.lifetime},
+                     options.threads, most_threads_of<Body>, buffer_size) {}
 
     [[nodiscard]] Device const& device() const { return device_; }
     [[nodiscard]] CopyBlocks blocks() const;
@@ -67,6 +68,9 @@ class CopyKernel {
     void require(Memory const& memory, std::size_t offset, std::size_t size) const;
 
    private:
+    CopyKernel(Device const& device, KernelOptions const& options, unsigned threads,
+               unsigned most_threads, std::size_t buffer_size);
+
     Device device_;
     KernelOptions options_;
     LaunchShape shape_;
