@@ -43,7 +43,6 @@
 #include "carillon/mpmc_ring.hpp"        // IWYU pragma: export
 #include "carillon/object_kind.hpp"      // IWYU pragma: export
 #include "carillon/owned_by_block.hpp"   // IWYU pragma: export
-#include "carillon/per_block.hpp"        // IWYU pragma: export
 #include "carillon/placement.hpp"        // IWYU pragma: export
 #include "carillon/ring.hpp"             // IWYU pragma: export
 #include "carillon/served_kernel.hpp"    // IWYU pragma: export

@@ -13,21 +13,77 @@
 #include "carillon/channel_memory.hpp"
 #include "carillon/client.hpp"
 #include "carillon/counters.hpp"
-#include "carillon/detail/host/block_handlers.hpp"
 #include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/kernel_supervisor.hpp"
 #include "carillon/detail/host/owned.hpp"
 #include "carillon/detail/host/routes.hpp"
+#include "carillon/detail/host/taken_once.hpp"
+#include "carillon/detail/kernel/block_state.hpp"
 #include "carillon/detail/kernel/handler_messages.hpp"
 #include "carillon/detail/serving/shared_route.hpp"
 #include "carillon/device.hpp"
+#include "carillon/error.hpp"
 #include "carillon/kernel_options.hpp"
 #include "carillon/launch.hpp"
-#include "carillon/per_block.hpp"
+#include "carillon/memory.hpp"
 #include "carillon/placement.hpp"
 #include "carillon/server.hpp"
 
 namespace carillon {
+
+namespace detail {
+
+// The argument of a kernel's body, and its memory until every block has begun.
+template <class Handler>
+class BlockHandlers {
+    using Functor = FunctorOf<Handler>;
+
+   public:
+    // `source` is a Handler, or makes them; `lanes_apart` says that each lane of a block has a
+    // copy. Throws what require_launch() and make_for_each_block() throw, and UsageError for an end
+    // in a handler that is copied otherwise.
+    template <class Source>
+    [[nodiscard]] static BlockHandlers from(Device const& device, unsigned blocks, bool lanes_apart,
+                                            Source& source) {
+        if constexpr (MakesHandlers<Source, Handler>) {
+            auto const make = [&](unsigned block) {
+                Functor functor =
+                    functor_of(in_callback([&] { return source(block); }), lanes_apart);
+                if (lanes_apart) refuse_copied_ends(&functor, sizeof(functor), lanes);
+                return functor;
+            };
+            require_launch(device, blocks);
+            return BlockHandlers(
+                make_for_each_block<Functor>(device, blocks, make, BlockNumbers::unknown));
+        } else {
+            Functor const functor = functor_of(source, lanes_apart);
+            refuse_copied_ends(&functor, sizeof(functor), lanes_apart ? lanes : blocks);
+            return BlockHandlers(functor);
+        }
+    }
+    [[nodiscard]] Handlers<Functor> const& view() const { return view_; }
+
+   private:
+    static constexpr unsigned lanes = 0;  // see refuse_copied_ends
+
+    static Functor functor_of(Handler const& handler, bool lanes_apart) {
+        if (HasShared<Handler> && lanes_apart) {
+            throw UsageError(
+                "the lanes of a warp serve apart with a stripe of over 1: a "
+                "handler's Shared is for the threads that run it together");
+        }
+        return Functor(handler);
+    }
+
+    explicit BlockHandlers(Functor const& of_all) : view_(of_all) {}
+    explicit BlockHandlers(Memory memory)
+        : memory_(std::move(memory)), view_(static_cast<Functor const*>(memory_.device_ptr())) {}
+
+    Memory memory_;
+    Handlers<Functor> view_;
+};
+
+}  // namespace detail
 
 using detail::DeviceChannel;
 inline namespace CARILLON_TOOLCHAIN {

@@ -5,14 +5,17 @@
 
 #include <atomic>
 #include <chrono>
+#include <concepts>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <span>
 #include <type_traits>
 
 #include "carillon/block.hpp"
-#include "carillon/detail/host/block_handlers.hpp"
 #include "carillon/detail/host/deadline.hpp"
+#include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/known_kernel.hpp"
 #include "carillon/detail/host/taken_once.hpp"
 #include "carillon/detail/kernel/block_control.hpp"
@@ -23,7 +26,6 @@
 #include "carillon/device.hpp"
 #include "carillon/error.hpp"
 #include "carillon/memory.hpp"
-#include "carillon/per_block.hpp"
 
 // The compiler of this translation unit. Functions that end in a launch are in an inline namespace
 // of this name, so that a .cpp and a .cu of one program do not define one function differently.
@@ -85,6 +87,43 @@ struct Launcher {
 
 }  // namespace detail
 
+// Types that can be a handler for some messages.
+template <class T>
+concept HandlerLike = requires {
+    &T::operator();
+}
+|| requires { typename T::Commands; }
+|| requires {
+    typename T::Request;
+    typename T::Reply;
+};
+
+// Makes the handler of block number `block`, as make(block).
+template <class Make, class Handler>
+concept MakesHandlers =
+    std::invocable<Make&, unsigned> && std::same_as<std::invoke_result_t<Make&, unsigned>, Handler>;
+
+// A handler, which all blocks copy, or a function that makes one for each.
+template <class Source, class Handler>
+concept HandlerSource = std::convertible_to<Source, Handler> || MakesHandlers<Source, Handler>;
+
+// The type of that handler.
+template <class Source>
+struct HandlerFrom {
+    using Type = Source;
+};
+template <std::invocable<unsigned> Source>
+requires HandlerLike<std::invoke_result_t<Source&, unsigned>>
+struct HandlerFrom<Source> {
+    using Type = std::invoke_result_t<Source&, unsigned>;
+};
+
+// Makes the body of a kernel for block number `block`, as make(block).
+template <class Make>
+concept MakesBodies = requires(Make& make, unsigned block) {
+    make(block)(block);
+};
+
 // The number of blocks, and of threads in each. On the emulated device one thread stands for all
 // threads of a block, except in a test (testing.hpp). A body asks block.hpp for its thread's rank.
 struct LaunchShape {
@@ -128,6 +167,46 @@ class Pins {
 };
 
 namespace detail {
+
+// A body for blocks that have one each. These are there until the kernel ends.
+template <class Body>
+struct BodyOfBlock {
+    Body const* of_block;
+
+    CARILLON_HD void operator()(unsigned block) const {
+        Body own = of_block[block];
+        check_device_call<void, unsigned>(own);
+        own(block);
+    }
+};
+
+// Throws UsageError for a shape that no device has, and ResidencyError for more blocks than this
+// device has room for beside its kernels. `lasting`: see LaunchShape.
+void require_launch(Device const& device, unsigned blocks, unsigned threads = 1,
+                    unsigned lasting = 0);
+
+// Makes one for each block, in the device's memory. The caller frees it once the blocks have begun:
+// while a kernel lives its device's memory is not freed. Throws UsageError for two blocks with the
+// same end; what Device::allocate throws, and what `make` throws.
+template <class Made, class Make>
+[[nodiscard]] Memory make_for_each_block(Device const& device, unsigned blocks, Make& make,
+                                         BlockNumbers numbers) {
+    static_assert(std::is_trivially_copyable_v<Made>,
+                  "carillon: what is made for a block must be trivially copyable");
+    static_assert(std::is_class_v<Made>,
+                  "carillon: what is made for a block is a class with an operator(): a GPU cannot "
+                  "call a function of the host's");
+    Memory memory = device.allocate(blocks * sizeof(Made));
+    EndsOfBlocks ends(numbers);
+    for (unsigned block = 0; block < blocks; ++block) {
+        Made own = in_callback([&] { return make(block); });
+        ends.add(block, &own, sizeof(own));
+        std::memcpy(static_cast<std::byte*>(memory.host_ptr()) + block * sizeof(own), &own,
+                    sizeof(own));
+    }
+    memory.flush(0, memory.size());
+    return memory;
+}
 
 #if CARILLON_DEVICE_CODE
 template <class Body>

@@ -26,7 +26,7 @@
 #include "carillon/copy.hpp"
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/error.hpp"
-#include "nvrtc/handler_cache.hpp"
+#include "nvrtc/handler_code.hpp"
 #include "nvrtc/nvrtc.hpp"
 #include "support/environment_variable.hpp"
 #include "support/eventually.hpp"

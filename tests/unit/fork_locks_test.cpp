@@ -19,7 +19,7 @@
 #include "device/mapped_ranges.hpp"
 #include "emulated/block_runner.hpp"
 #include "emulated/registered_ranges.hpp"
-#include "nvrtc/handler_cache.hpp"
+#include "nvrtc/handler_code.hpp"
 #include "support/in_child.hpp"
 
 namespace carillon::test {
