@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a handler is called: with the state that its block's threads share, if it declares one as
-// `Shared`, and by its `idle()`, if it has one, while no request comes. Each block has a copy of one
-// handler, or a handler that was made for it.
+// `Shared`, and by its `idle()`, if it has one, while no request comes. Each block has a copy of
+// one handler, or a handler that was made for it.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The loops of a persistent kernel's block: one thread polls, runs the handler and answers, or all
-// of its threads do so together, or the lanes of a warp sweep over all that they watch. The same code runs on the GPU and on the emulated device.
+// of its threads do so together, or the lanes of a warp sweep over all that they watch. The same
+// code runs on the GPU and on the emulated device.
 #pragma once
 
 #include <cstdint>
