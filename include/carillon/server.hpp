@@ -23,8 +23,7 @@ namespace carillon {
 class CARILLON_LAYOUT Store;
 namespace detail {
 class Endpoint;
-class Lender;
-class PublishedObject;
+class Lendable;
 struct ServerMaker;
 }  // namespace detail
 
@@ -132,10 +131,9 @@ namespace detail {
 // The serve() of kernels and objects calls these.
 struct ServerMaker {
     [[nodiscard]] static Server make(std::filesystem::path const& path,
-                                     std::shared_ptr<Lender> kernel, ServeOptions const& options,
+                                     std::shared_ptr<Lendable> kernel, ServeOptions const& options,
                                      std::string_view name);
-    static void add(Server& server, std::string_view name, std::shared_ptr<Lender> object);
-    static void add(Server& server, std::string_view name, std::shared_ptr<PublishedObject> object);
+    static void add(Server& server, std::string_view name, std::shared_ptr<Lendable> object);
 };
 
 }  // namespace detail

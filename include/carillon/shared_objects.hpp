@@ -25,7 +25,6 @@
 #include "carillon/detail/host/taken_once.hpp"
 #include "carillon/detail/protocol/leased_ends.hpp"
 #include "carillon/detail/serving/lender.hpp"
-#include "carillon/detail/serving/published_object.hpp"
 #include "carillon/detail/wire/line.hpp"
 #include "carillon/device.hpp"
 #include "carillon/for_tests.hpp"

@@ -7,21 +7,12 @@
 #include <cstdint>
 #include <utility>
 
+#include "carillon/detail/serving/lendable.hpp"
 #include "carillon/error.hpp"
 #include "serving/object_kinds.hpp"
 
 namespace carillon::detail {
 namespace {
-
-ChannelTable table_of(Attached const& attached, void* device, void* host) {
-    return {static_cast<std::byte*>(device),
-            static_cast<std::byte*>(host),
-            1,
-            attached.shape,
-            attached.first,
-            nullptr,
-            attached.in_pairs};
-}
 
 // Slots of a channel, and of a ring, are powers of two.
 void require_lines(KindRow const& row, ChannelShape const& shape) {
@@ -44,70 +35,27 @@ void require_sizes(ObjectKind kind, Attached const& attached) {
         attached.host_bytes, kind == ObjectKind::kernel ? "channel" : row.name, device, host));
 }
 
-// Describes memory of the device, or of the host, to a client.
-Attached describe_memory(Device const& device, bool in_host) {
-    Attached attached;
-    attached.memory.source = in_host ? MemorySource::host : device.info().memory_source;
-    attached.memory.uuid = in_host ? std::nullopt : uuid_of(device.info());
-    attached.memory.write_combining = !in_host && device.traits().write_combining;
-    attached.read_back = device.info().data_order == DataOrder::read_back;
-    attached.shares_processors = device.traits().shares_processors;
-    return attached;
-}
-
 }  // namespace
 
-Attached describe(Lender const& lender, LentMemory const& memory, SharedFiles& files) {
-    files.device = memory.device.export_fd();
-    if (memory.host.size() != 0) files.host = memory.host.export_fd();
-    Attached attached =
-        describe_memory(lender.device(), memory.sharing == ChannelSharing::exported_from_host);
-    attached.memory.bytes = memory.device.size();
-    attached.host_bytes = memory.host.size();
-    attached.shape = lender.shape();
-    attached.chunk_bytes = lender.object_shape().chunk_bytes;
-    attached.first = memory.first;
-    attached.in_pairs = memory.in_pairs;
-    attached.any_block = lender.served_by() == ServedBy::any_block;
-    if (lender.blocks() != nullptr) attached.blocks = lender.blocks()->channels();
-    return attached;
-}
-
-Attached describe(PublishedObject const& object, SharedFiles& files) {
-    files.device = object.export_fd();
-    Attached attached = describe_memory(object.device(), true);
-    attached.memory.bytes = object.bytes();
-    ObjectShape const& shape = object.shape();
-    attached.shape = {shape.capacity, shape.slot_lines, shape.slot_lines};
-    attached.first = object.first();
-    return attached;
-}
-
-ObjectShape shape_of(Attached const& attached) {
-    return {attached.shape.capacity, attached.shape.request_lines, attached.chunk_bytes};
-}
-
-MappedChannel::MappedChannel(ObjectKind kind, Attached const& attached, SharedFiles files)
+MappedChannel::MappedChannel(ObjectKind kind, Attached const& attached,
+                             std::vector<FileDescriptor> files)
     : attached_((require_sizes(kind, attached), attached)),
-      device_(std::move(files.device), attached.memory.bytes, attached.memory.source,
+      device_(std::move(files.at(0)), attached.memory.bytes, attached.memory.source,
               attached.memory.uuid,
               kind_row(kind).published ? MapAccess::read : MapAccess::read_write) {
     if (attached.host_bytes == 0) return;
-    host_.emplace(std::move(files.host), attached.host_bytes, MemorySource::host, std::nullopt);
+    host_.emplace(std::move(files.at(1)), attached.host_bytes, MemorySource::host, std::nullopt);
+}
+
+ChannelTable MappedChannel::table() const {
+    return table_of_one(device_.host_ptr(), host_ ? host_->host_ptr() : nullptr, attached_.shape,
+                        attached_.first, attached_.in_pairs);
 }
 
 ChannelView MappedChannel::view() const {
-    ChannelView view = table_of(attached_, device_.host_ptr(), host_ptr()).channel(0);
+    ChannelView view = table().channel(0);
     if (attached_.any_block) view.requests.credit = &counters()->taken;  // pool_places.hpp
     return view;
-}
-
-ServedBy MappedChannel::served_by() const {
-    return attached_.any_block ? ServedBy::any_block : ServedBy::one_block;
-}
-
-CounterWords* MappedChannel::counters() const {
-    return table_of(attached_, device_.host_ptr(), host_ptr()).counters(0);
 }
 
 HostMapped MappedChannel::access(std::optional<PublishMode> mode) const {

@@ -164,13 +164,11 @@ std::shared_ptr<ClientLease> ClientSession::map_anywhere(Attach attach, Deadline
 std::shared_ptr<ClientLease> ClientSession::map(OwnerAnswer answer, Attach const& asked) {
     auto const* const attached = &said<Attached>(answer);
     try {
-        if (answer.descriptors.empty()) {
+        if (answer.descriptors.size() < descriptors_of(answer.message)) {
             throw SystemError({}, EMFILE, "there are none left for its memory");
         }
         require_slots(*attached, asked);
-        SharedFiles files{std::move(answer.descriptors.at(0)), {}};
-        if (answer.descriptors.size() > 1) files.host = std::move(answer.descriptors.at(1));
-        MappedChannel mapped(asked.kind, *attached, std::move(files));
+        MappedChannel mapped(asked.kind, *attached, std::move(answer.descriptors));
         auto lease = std::make_shared<ClientLease>(shared_from_this(), asked.object, *attached,
                                                    std::move(mapped));
         adopt(*lease);

@@ -87,8 +87,6 @@ class ClientLease final : public ChannelLease {
     ClientLease(std::shared_ptr<ClientSession> session, std::string object,
                 Attached const& attached, MappedChannel mapped);
     ~ClientLease() override;
-    ClientLease(ClientLease const&) = delete;
-    ClientLease& operator=(ClientLease const&) = delete;
 
     void require_open() const override;
     void require_alive() override;
@@ -120,26 +118,17 @@ class ClientLease final : public ChannelLease {
     std::string ended_;  // why the owner has taken it back; empty while it has not
 };
 
-template <class View>
-[[nodiscard]] LeasedEnd<View> leased(std::shared_ptr<ClientLease> lease, View const& view,
-                                     std::optional<HostWait::Style> const& wait,
-                                     std::optional<PublishMode> mode = {}) {
-    MappedChannel const& mapped = lease->mapped();
-    HostMapped const access = mapped.access(mode);
-    HostWait const waits = mapped.wait(wait);
-    return {std::move(lease), view, access, waits, mapped.attached().chunk_bytes};
-}
-
 template <class Layout>
 LeasedEnd<typename Layout::View> ClientSession::end_of(std::string_view object, ObjectKind kind,
                                                        MessageType const& type) {
     auto lease = lease_of(object, kind, {type, type});
-    auto const view = lease->mapped().template view_of<Layout>();
+    MappedChannel const& mapped = lease->mapped();
     // Two steps are for quads. Every word of a mailbox has its tag
     // (detail/protocol/mailbox_protocol.hpp).
     std::optional<PublishMode> mode;
     if (std::is_same_v<Layout, MailboxLayout>) mode = PublishMode::one_step;
-    return leased(std::move(lease), view, link_->options().wait, mode);
+    return {lease, mapped.view_of<Layout>(), mapped.access(mode),
+            mapped.wait(link_->options().wait), mapped.attached().chunk_bytes};
 }
 
 }  // namespace carillon::detail

@@ -82,7 +82,7 @@ std::vector<ConnectedClient> Endpoint::clients() const {
         ConnectedClient client{
             session->name, session->peer.pid, session->peer.uid, {}, session->holds};
         for (auto const& [lease, held] : session->leases) {
-            if (held.object->kind() == ObjectKind::kernel) client.blocks.push_back(held.place);
+            if ((*held.object)->kind() == ObjectKind::kernel) client.blocks.push_back(held.place);
         }
         all.push_back(std::move(client));
     }

@@ -34,8 +34,6 @@ class Endpoint {
    public:
     // Throws as Server's constructor.
     [[nodiscard]] static std::shared_ptr<Endpoint> make(ServeOptions const& options);
-    Endpoint(Endpoint const&) = delete;
-    Endpoint& operator=(Endpoint const&) = delete;
     // Throws as Server::open().
     void open(std::filesystem::path const& path);
 

@@ -19,31 +19,6 @@ namespace {
 // No client of the library's gives a value such a number.
 constexpr Sequence beyond_clients = Sequence{1} << 61U;
 
-// Checks the kernel's options before memory is touched.
-unsigned checked_blocks(KernelOptions const& options) {
-    check_options(options);
-    check_capacity(options.capacity);
-    return blocks_of(options);
-}
-
-unsigned checked_places(SharedPool const& pool) {
-    if (pool.clients == 0 || pool.clients > most_pool_places) {
-        throw UsageError(
-            fmt::format("SharedPool::clients is {}: 1 to {} are", pool.clients, most_pool_places));
-    }
-    return pool.clients;
-}
-
-ChannelTable table_of(LentMemory const& memory, void* device, void* host) {
-    return {static_cast<std::byte*>(device),
-            static_cast<std::byte*>(host),
-            1,
-            memory.shape,
-            memory.first,
-            nullptr,
-            memory.in_pairs};
-}
-
 }  // namespace
 
 Sequence first_of_next(Sequence first, std::uint64_t used) {
@@ -56,28 +31,34 @@ Sequence first_of_next(Sequence first, std::uint64_t used) {
 }
 
 ChannelTable LentMemory::host_view() const {
-    return table_of(*this, device.host_ptr(), host.size() == 0 ? nullptr : host.host_ptr());
+    return table_of_one(device.host_ptr(), host.size() == 0 ? nullptr : host.host_ptr(), shape,
+                        first, in_pairs);
 }
 ChannelTable LentMemory::device_view() const {
-    return table_of(*this, device.device_ptr(), host.size() == 0 ? nullptr : host.device_ptr());
+    return table_of_one(device.device_ptr(), host.size() == 0 ? nullptr : host.device_ptr(), shape,
+                        first, in_pairs);
 }
 
 bool Lender::Place::over() const {
     return std::ranges::all_of(writers, [](Writer const& writer) { return writer.over(); });
 }
 
-Lender::Lender(Device const& device, KernelOptions const& options, ChannelShape const& shape,
-               MessageTypes types)
-    : Lender(device, ObjectKind::kernel, shape, 0, std::move(types),
-             {.places = checked_blocks(options), .blocks = blocks_of(options)}, 1) {}
+Lender::Parts Lender::Parts::of(KernelOptions const& options, ServedBy served_by) {
+    check_options(options);
+    check_capacity(options.capacity);
+    unsigned const blocks = blocks_of(options);
+    if (served_by == ServedBy::one_block) return {.places = blocks, .blocks = blocks};
+    unsigned const clients = options.shared_pool.clients;
+    if (clients == 0 || clients > most_pool_places) {
+        throw UsageError(
+            fmt::format("SharedPool::clients is {}: 1 to {} are", clients, most_pool_places));
+    }
+    return {.places = clients, .blocks = blocks, .servers = blocks, .served_by = served_by};
+}
 
-Lender::Lender(Device const& device, SharedPool const& pool, KernelOptions const& options,
-               ChannelShape const& shape, MessageTypes types)
-    : Lender(device, ObjectKind::kernel, shape, 0, std::move(types),
-             {.places = checked_places(pool),
-              .blocks = checked_blocks(options),
-              .servers = blocks_of(options),
-              .served_by = ServedBy::any_block},
+Lender::Lender(Device const& device, KernelOptions const& options, ChannelShape const& shape,
+               MessageTypes types, ServedBy served_by)
+    : Lender(device, ObjectKind::kernel, shape, 0, std::move(types), Parts::of(options, served_by),
              1) {}
 
 Lender::Lender(Device const& device, ObjectKind kind, ObjectShape const& shape,
@@ -87,12 +68,10 @@ Lender::Lender(Device const& device, ObjectKind kind, ObjectShape const& shape,
 
 Lender::Lender(Device const& device, ObjectKind kind, ChannelShape const& shape,
                std::uint32_t chunk_bytes, MessageTypes types, Parts parts, Sequence first)
-    : device_(device),
-      kind_(kind),
+    : Lendable(device, kind, std::move(types)),
       row_(kind_row(kind)),
       shape_(shape),
       chunk_bytes_(chunk_bytes),
-      types_(std::move(types)),
       parts_(parts),
       first_(first),
       device_bytes_(row_.bytes(shape, chunk_bytes).device),
@@ -103,7 +82,7 @@ Lender::Lender(Device const& device, ObjectKind kind, ChannelShape const& shape,
       status_(
           device.allocate_host(std::size_t{parts.lines()} * parts.servers * sizeof(LeaseStatus))),
       taken_(parts.ends) {
-    if (parts.served_by == ServedBy::any_block) {
+    if (together()) {
         claims_ = device.allocate(parts.places * sizeof(LeaseClaim));
     }
     LeaseTable const table =
@@ -127,7 +106,7 @@ ChannelSharing Lender::sharing_for(Device const& device) {
 
 LeaseTable Lender::view(void* lines, void* status, void* claims) const {
     LeaseTable table{static_cast<LeaseLine*>(lines), static_cast<LeaseStatus*>(status), shape_};
-    if (parts_.served_by == ServedBy::any_block) {
+    if (together()) {
         table.servers = parts_.servers;
         table.news = &table.lines[parts_.lines()].number;
         table.claims = static_cast<LeaseClaim*>(claims);
@@ -151,18 +130,17 @@ LeaseTable Lender::take(std::string_view giver, unsigned reader, CodeLocation co
 }
 
 std::shared_ptr<LentMemory> const& Lender::add_memory(ChannelSharing sharing) {
-    MemorySource const source = device_.info().memory_source;
+    MemorySource const source = device().info().memory_source;
     bool const in_host =
         sharing == ChannelSharing::exported_from_host || source == MemorySource::host;
     auto memory = std::make_shared<LentMemory>();
     memory->sharing = sharing;
     memory->shape = shape_;
-    memory->in_pairs =
-        kind_ == ObjectKind::kernel && !in_host && parts_.served_by == ServedBy::one_block;
+    memory->in_pairs = is_kernel() && !in_host && !together();
     memory->device =
-        in_host ? device_.allocate_shared_host(device_bytes_) : device_.allocate(device_bytes_);
-    if (host_bytes_ != 0) memory->host = device_.allocate_shared_host(host_bytes_);
-    if (kind_ == ObjectKind::kernel) row_.format(object_shape(), memory->host_view());
+        in_host ? device().allocate_shared_host(device_bytes_) : device().allocate(device_bytes_);
+    if (host_bytes_ != 0) memory->host = device().allocate_shared_host(host_bytes_);
+    if (is_kernel()) row_.format(object_shape(), memory->host_view());
     return memories_.emplace_back(std::move(memory));
 }
 
@@ -178,7 +156,7 @@ std::shared_ptr<LentMemory> Lender::memory_for(std::uint32_t user, ChannelSharin
     // Memory that a client has had is that user's alone, since the client may have it mapped still.
     // If none can be freed beside a kernel, as many again are kept for the owner's user and root.
     constexpr std::size_t of_a_place = 4;
-    bool const more = is_kept_for(user) && !device_.traits().frees_beside_kernels;
+    bool const more = is_kept_for(user) && !device().traits().frees_beside_kernels;
     bool const may_be_more = memories_.size() < (more ? 2 : 1) * of_a_place * places_.size();
     unsigned const descriptors = descriptors_of_place();
     bool const keeps_all = may_be_more && can_open(descriptors, descriptors_for_gone());
@@ -198,7 +176,7 @@ std::shared_ptr<LentMemory> Lender::memory_for(std::uint32_t user, ChannelSharin
 }
 
 bool Lender::free_oldest() noexcept {
-    if (!device_.traits().frees_beside_kernels) return false;
+    if (!device().traits().frees_beside_kernels) return false;
     auto const oldest = std::ranges::find_if_not(
         memories_, &LentMemory::used, [](auto const& each) -> LentMemory& { return *each; });
     if (oldest == memories_.end()) return false;
@@ -209,7 +187,7 @@ bool Lender::free_oldest() noexcept {
 }
 
 void Lender::lay_out(LentMemory& memory) {
-    if (kind_ == ObjectKind::kernel) {
+    if (is_kernel()) {
         // The last client's own count gives the next number.
         Sequence const first = memory.first;
         auto* const words = memory.host_view().counters(0);
@@ -270,7 +248,7 @@ std::optional<Lender::Lent> Lender::begin(std::uint32_t user, ChannelSharing sha
 
 bool Lender::can_map(LentMemory const& memory, ChannelSharing asked) const {
     return asked == memory.sharing || asked == ChannelSharing::exported ||
-           device_.info().memory_source == MemorySource::memfd;
+           device().info().memory_source == MemorySource::memfd;
 }
 
 // The value that is there stays, and the client's values are numbered behind it: the device's ends
@@ -324,7 +302,7 @@ LeasedCounters Lender::counters(unsigned number) const {
 
 ChannelCounters Lender::count(LentMemory const& memory) const {
     ChannelTable const at = memory.host_view();
-    if (kind_ == ObjectKind::kernel) {
+    if (is_kernel()) {
         return read_counters(at.channel(0).replies, *at.counters(0), parts_.served_by);
     }
     HostCached const in_device(memory.device.range_sync());
@@ -353,7 +331,7 @@ Sequence Lender::newest_value(LentMemory const& memory) const {
 char const* Lender::look_at_counters(unsigned number) {
     std::lock_guard const lock(mutex_);
     Place& place = places_.at(number);
-    if (kind_ != ObjectKind::kernel || !place.leased()) return nullptr;
+    if (!is_kernel() || !place.leased()) return nullptr;
     return place.watch.look(*place.memory->host_view().counters(0), shape_.capacity);
 }
 
@@ -363,7 +341,7 @@ void Lender::drained(unsigned number) {
 }
 
 bool Lender::outstanding(Place const& place) const {
-    if (kind_ != ObjectKind::kernel || place.memory == nullptr) return false;
+    if (!is_kernel() || place.memory == nullptr) return false;
     if (!place.leased()) return !place.over();
     ChannelCounters const counters = count(*place.memory);
     return counters.submitted != counters.answered;
@@ -375,7 +353,7 @@ bool Lender::outstanding(unsigned number) const {
 }
 
 bool Lender::outstanding_at(unsigned block) const {
-    if (parts_.served_by == ServedBy::one_block) return outstanding(block);
+    if (!together()) return outstanding(block);
     std::lock_guard const lock(mutex_);
     return std::ranges::any_of(places_, [&](Place const& place) { return outstanding(place); });
 }

@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "carillon/error.hpp"
-#include "serving/attached.hpp"
 #include "serving/object_kinds.hpp"
 #include "serving/user_share.hpp"
 
@@ -68,7 +67,7 @@ std::vector<std::unique_ptr<ServedItem>> ObjectService::add(std::unique_ptr<Serv
     (void)(*same)->look(true);
     if (!(*same)->ended()) {
         throw UsageError(fmt::format(R"(there is a {} of the name "{}" already)",
-                                     to_string((*same)->kind()), (*same)->name()));
+                                     to_string((**same)->kind()), (*same)->name()));
     }
     object->follow();
     former_.push_back(std::move(object));
@@ -91,8 +90,8 @@ ServedItem& ObjectService::object_of(Attach const& attach) const {
 
 void ObjectService::Wanted::add(ServedItem const& object) {
     ++channels;
-    bytes += object.bytes_of_place();
-    descriptors += object.descriptors_of_place();
+    bytes += object->bytes_of_place();
+    descriptors += object->descriptors_of_place();
 }
 
 void ObjectService::Wanted::add(Session const& session) {
@@ -135,7 +134,7 @@ void ObjectService::require_share(Session const& session, ServedItem const& obje
         of_others += static_cast<std::size_t>(std::ranges::count_if(
             each->leases, [&](auto const& lease) { return lease.second.object == &object; }));
     }
-    std::size_t const places = object.most_places();
+    std::size_t const places = object->most_places();
     if (of_others < share_of(places, options_.channels_per_user, places).of_others) return;
     throw_refused(RefusalReason::full,
                   "other users have {} of {} places, and the rest is kept for the "
@@ -146,16 +145,16 @@ void ObjectService::require_share(Session const& session, ServedItem const& obje
 void ObjectService::answer(Session& session, std::uint32_t id, Attach const& attach) {
     if (!std::exchange(session.hears_states, true)) tell_states(session);
     ServedItem& object = object_of(attach);
-    if (object.kind() != attach.kind) {
+    if (object->kind() != attach.kind) {
         throw_refused(RefusalReason::wrong_types, "\"{}\" is a {}, no {}", attach.object,
-                      to_string(object.kind()), to_string(attach.kind));
+                      to_string(object->kind()), to_string(attach.kind));
     }
     for (auto const& [what, ours, theirs] :
-         {std::tuple("request", &object.types().request, &attach.request),
-          std::tuple("reply", &object.types().reply, &attach.reply)}) {
-        std::string const why = difference(object.kind(), *ours, *theirs);
+         {std::tuple("request", &object->types().request, &attach.request),
+          std::tuple("reply", &object->types().reply, &attach.reply)}) {
+        std::string const why = difference(object->kind(), *ours, *theirs);
         if (why.empty()) continue;
-        throw_refused(RefusalReason::wrong_types, "the {}'s {} {}", to_string(object.kind()), what,
+        throw_refused(RefusalReason::wrong_types, "the {}'s {} {}", to_string(object->kind()), what,
                       why);
     }
     require_within_limits(session, object);
@@ -186,17 +185,17 @@ void ObjectService::lend_to(Session& session) {
 bool ObjectService::lend(Session& session, AwaitedPlace const& ask) {
     ServedItem& object = *ask.object;
     if (auto const why = object.closed()) throw Refused{RefusalReason::stopping, *why};
-    if (auto const refusal = reception_.require_read(session, object.descriptors_of_place())) {
+    if (auto const refusal = reception_.require_read(session, object->descriptors_of_place())) {
         if (Clock::now() - ask.since < longest_end) return false;
         throw Refused(*refusal);
     }
     require_share(session, object);
     // This look comes first: a place that is free only after lend() has looked is lent in another
     // turn.
-    bool const any_ends = object.any_ends();
-    std::optional<ServedItem::Loan> loan;
+    bool const any_ends = object->any_ends();
+    std::optional<Loan> loan;
     try {
-        loan = object.lend(session.peer.uid, ask.host_memory);
+        loan = object->lend(session.peer.uid, ask.host_memory);
         if (loan) session.leases[++last_lease_] = {&object, loan->place, Clock::now()};
     } catch (std::exception const& error) {
         if (loan) give_back({&object, loan->place, {}});
@@ -205,11 +204,11 @@ bool ObjectService::lend(Session& session, AwaitedPlace const& ask) {
     if (!loan) {
         if (auto const why = object.closed()) throw Refused{RefusalReason::stopping, *why};
         if (any_ends && Clock::now() - ask.since < longest_end) return false;
-        throw Refused{RefusalReason::full, object.why_full()};
+        throw Refused{RefusalReason::full, object->why_full()};
     }
     loan->attached.lease = last_lease_;
-    std::vector<int> descriptors{loan->files.device.get()};
-    if (loan->files.host.get() >= 0) descriptors.push_back(loan->files.host.get());
+    std::vector<int> descriptors;
+    for (FileDescriptor const& file : loan->files) descriptors.push_back(file.get());
     try {
         reception_.lend(session, ask.id, loan->attached, descriptors);
     } catch (...) {
@@ -276,7 +275,7 @@ void ObjectService::take_back_all(ServedItem const& object) {
 
 void ObjectService::give_back(HeldPlace const& held) noexcept {
     try {
-        held.object->take_back(held.place);
+        (*held.object)->end(held.place);
     } catch (Error const&) {  // a flush has failed: the place stays lent
     }
 }

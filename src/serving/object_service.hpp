@@ -12,7 +12,6 @@
 #include "carillon/server.hpp"
 #include "serving/client_messages.hpp"
 #include "serving/reception.hpp"
-#include "serving/served.hpp"
 #include "serving/session.hpp"
 
 namespace carillon::detail {
@@ -22,8 +21,6 @@ class ObjectService {
    public:
     ObjectService(ServeOptions const& options, Reception& reception, Sessions const& sessions)
         : options_(options), reception_(reception), sessions_(sessions) {}
-    ObjectService(ObjectService const&) = delete;
-    ObjectService& operator=(ObjectService const&) = delete;
 
     [[nodiscard]] bool empty() const { return objects_.empty(); }
     // Returns objects that the caller destroys without the lock. Throws UsageError for the name,

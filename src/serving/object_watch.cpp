@@ -36,14 +36,19 @@ bool is_stopped(pid_t process) {
     return state == 'T' || state == 't';
 }
 
+std::uint64_t in_milliseconds(std::chrono::nanoseconds time) {
+    return static_cast<std::uint64_t>(
+        std::chrono::duration_cast<std::chrono::milliseconds>(time).count());
+}
+
 }  // namespace
 
 std::chrono::milliseconds ObjectService::period() const {
     auto period = std::chrono::milliseconds::max();
     for (auto const& object : objects_) {
         if (object->ended()) continue;  // no client of it leaves anything any more
-        if (object->any_ends()) return end_period;
-        if (object->any_lent()) period = look_period;
+        if ((*object)->any_ends()) return end_period;
+        if ((*object)->count() != 0) period = look_period;
     }
     // No event says that a client has read what it was sent.
     bool const any_asks =
@@ -79,16 +84,16 @@ void ObjectService::count_as_drained() const {
     for (auto const& session : sessions_) {
         for (auto const& [lease, held] : session->leases) {
             ServedItem& object = *held.object;
-            if (object.told() != KernelState::draining || object.outstanding(held.place)) continue;
+            if (object.told() != KernelState::draining || object->outstanding(held.place)) continue;
             bool const heard = Clock::now() - object.told_at() > longest_hearing;
-            if (heard || is_stopped(session->peer.pid)) object.drained(held.place);
+            if (heard || is_stopped(session->peer.pid)) object->drained(held.place);
         }
     }
 }
 
 void ObjectService::answer(Session& session, std::uint32_t /*id*/, Drained const& drained) {
     auto const found = session.leases.find(drained.lease);
-    if (found != session.leases.end()) found->second.object->drained(found->second.place);
+    if (found != session.leases.end()) (*found->second.object)->drained(found->second.place);
 }
 
 void ObjectService::look_at_counters() {
@@ -98,7 +103,7 @@ void ObjectService::look_at_counters() {
     for (auto const& session : sessions_) {
         for (auto each = session->leases.begin(); each != session->leases.end();) {
             auto const& [lease, held] = *each++;
-            char const* const wrong = held.object->look_at_counters(held.place);
+            char const* const wrong = (*held.object)->look_at_counters(held.place);
             if (wrong == nullptr) continue;
             reception_.log(*session, fmt::format("has lost its place at \"{}\": {}",
                                                  held.object->name(), wrong));
@@ -122,26 +127,29 @@ Seen ObjectService::look(Look const& look) const {
 }
 
 void ObjectService::see(ServedItem const& object, unsigned place, Seen& seen) const {
-    if (place >= object.places()) {
+    if (place >= object->places()) {
         throw_refused(RefusalReason::unknown_object, "there is no block {} of \"{}\": there are {}",
-                      place, object.name(), object.places());
+                      place, object.name(), object->places());
     }
     seen.object = object.name();
-    seen.kind = object.kind();
-    seen.state = object.state(true);
-    seen.places = object.places();
-    seen.activity = object.activity(place);
-    seen.emulated = object.emulated();
-    object.count(place, seen);
+    seen.kind = object->kind();
+    seen.state = object->state(true);
+    seen.places = object->places();
+    seen.activity = object->activity(place);
+    seen.emulated = object->device().info().emulated;
+    LeasedCounters const counters = object->counters(place);
+    seen.counters = counters.now;
+    seen.gone = counters.gone;
+    BlockBeats const beats = object->beats(place);
+    seen.beats = beats.seen;
+    seen.beat_age_ms = in_milliseconds(beats.age);
     for (auto const& each : sessions_) {
         for (auto const& [lease, held] : each->leases) {
             if (held.object != &object || held.place != place) continue;
-            auto const since = Clock::now() - held.since;
             seen.client = each->name;
             seen.process = static_cast<std::uint32_t>(each->peer.pid);
             seen.user = each->peer.uid;
-            seen.held_ms = static_cast<std::uint64_t>(
-                std::chrono::duration_cast<std::chrono::milliseconds>(since).count());
+            seen.held_ms = in_milliseconds(Clock::now() - held.since);
         }
     }
 }

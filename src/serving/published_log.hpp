@@ -12,7 +12,7 @@
 #include "carillon/detail/access/host_near_far.hpp"
 #include "carillon/detail/host/message_types.hpp"
 #include "carillon/detail/protocol/mailbox_protocol.hpp"
-#include "carillon/detail/serving/published_object.hpp"
+#include "carillon/detail/serving/lendable.hpp"
 #include "carillon/device.hpp"
 #include "carillon/log_record.hpp"
 

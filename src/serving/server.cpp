@@ -53,7 +53,7 @@ std::vector<ConnectedClient> Server::clients() const {
 
 namespace detail {
 
-Server ServerMaker::make(std::filesystem::path const& path, std::shared_ptr<Lender> kernel,
+Server ServerMaker::make(std::filesystem::path const& path, std::shared_ptr<Lendable> kernel,
                          ServeOptions const& options, std::string_view name) {
     Server server(with_name(options, name));
     add(server, name, std::move(kernel));
@@ -61,13 +61,8 @@ Server ServerMaker::make(std::filesystem::path const& path, std::shared_ptr<Lend
     return server;
 }
 
-void ServerMaker::add(Server& server, std::string_view name, std::shared_ptr<Lender> object) {
-    owned_here(server.endpoint_).add(serve_lender(std::string(name), std::move(object)));
-}
-
-void ServerMaker::add(Server& server, std::string_view name,
-                      std::shared_ptr<PublishedObject> object) {
-    owned_here(server.endpoint_).add(serve_published(std::string(name), std::move(object)));
+void ServerMaker::add(Server& server, std::string_view name, std::shared_ptr<Lendable> object) {
+    owned_here(server.endpoint_).add(std::make_unique<ServedItem>(name, std::move(object)));
 }
 
 }  // namespace detail

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a server's thread knows of one client: who it is, what it was lent, and what it waits for.
+// What a server's thread knows of what it serves by a name, and of one client: who it is, what it
+// was lent, and what it waits for.
 #pragma once
 
 #include <chrono>
@@ -7,15 +8,60 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "carillon/detail/serving/lendable.hpp"
+#include "carillon/memory.hpp"
 #include "serving/buffer_table.hpp"
 #include "serving/client_messages.hpp"
 #include "serving/reception.hpp"
-#include "serving/served.hpp"
 
 namespace carillon::detail {
+
+// A place that a client gets.
+struct Loan {
+    unsigned place;
+    Attached attached;  // without the number of the lease
+    // The device memory, or what clients only read, and the host memory if there is some.
+    std::vector<FileDescriptor> files;
+};
+
+// Calls need the server's lock.
+class ServedItem {
+   public:
+    ServedItem(std::string_view name, std::shared_ptr<Lendable> lendable)
+        : name_(name), lendable_(std::move(lendable)) {}
+
+    [[nodiscard]] std::string const& name() const { return name_; }
+    [[nodiscard]] Lendable* operator->() const { return lendable_.get(); }
+    // The state that clients were told, and its cause, unless it runs. An end is final.
+    [[nodiscard]] KernelState told() const { return told_; }
+    [[nodiscard]] std::string const& told_text() const { return text_; }
+    [[nodiscard]] bool ended() const {
+        return told_ == KernelState::stopped || told_ == KernelState::failed;
+    }
+    // Why it takes no clients; nothing if it does.
+    [[nodiscard]] std::optional<std::string> closed() const;
+    // Looks at the state: whether it is news, which it stays until all have heard it. It sees its
+    // own end only if it asks the device.
+    [[nodiscard]] bool look(bool ask_device);
+    void all_heard() { news_ = false; }
+    // Another object of the name has ended before: it is news that this one runs.
+    void follow() { news_ = true; }
+    // Since when it has that state.
+    [[nodiscard]] std::chrono::steady_clock::time_point told_at() const { return told_at_; }
+
+   private:
+    std::string name_;
+    std::shared_ptr<Lendable> lendable_;
+    KernelState told_ = KernelState::running;
+    std::chrono::steady_clock::time_point told_at_{};
+    std::string text_;
+    bool news_ = false;
+};
 
 // A place of an object that a client has.
 struct HeldPlace {

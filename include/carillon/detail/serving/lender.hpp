@@ -14,14 +14,12 @@
 #include "carillon/channel_memory.hpp"
 #include "carillon/counters.hpp"
 #include "carillon/detail/access/host_near_far.hpp"
-#include "carillon/detail/host/closed_by_owner.hpp"
 #include "carillon/detail/host/counter_watch.hpp"
 #include "carillon/detail/host/kernel_supervisor.hpp"
-#include "carillon/detail/host/message_types.hpp"
-#include "carillon/detail/host/read_counters.hpp"
 #include "carillon/detail/host/taken_once.hpp"
 #include "carillon/detail/protocol/lease.hpp"
 #include "carillon/detail/protocol/object_view.hpp"
+#include "carillon/detail/serving/lendable.hpp"
 #include "carillon/device.hpp"
 #include "carillon/kernel_options.hpp"
 #include "carillon/memory.hpp"
@@ -53,34 +51,28 @@ struct LentMemory {
     [[nodiscard]] ChannelTable device_view() const;
 };
 
-// Lends places, each to one client at a time. Any thread may call it.
-class Lender : public ClosedByOwner {
+// Lends places, each to one client at a time.
+class Lender final : public Lendable {
    public:
-    // Lends a kernel's blocks. Throws UsageError for the options, and what Device::allocate throws.
+    // Lends a kernel's blocks, or places at all of its blocks together, as many as the options say.
+    // Throws UsageError for the options, and what Device::allocate throws.
     Lender(Device const& device, KernelOptions const& options, ChannelShape const& shape,
-           MessageTypes types);
-    // Lends places at all blocks of a kernel together, as many as the options say.
-    Lender(Device const& device, SharedPool const& pool, KernelOptions const& options,
-           ChannelShape const& shape, MessageTypes types);
+           MessageTypes types, ServedBy served_by = ServedBy::one_block);
     // Lends an object. `readers`: how many ends the device has; each has to leave a client's
     // memory.
     Lender(Device const& device, ObjectKind kind, ObjectShape const& shape, MessageType const& type,
            unsigned readers, Sequence first);
-    Lender(Lender const&) = delete;
-    Lender& operator=(Lender const&) = delete;
 
-    [[nodiscard]] ObjectKind kind() const { return kind_; }
-    [[nodiscard]] MessageTypes const& types() const { return types_; }
-    [[nodiscard]] ChannelShape const& shape() const { return shape_; }
     [[nodiscard]] ObjectShape object_shape() const {
         return {shape_.capacity, shape_.request_lines, chunk_bytes_};
     }
-    [[nodiscard]] ServedBy served_by() const { return parts_.served_by; }
-    [[nodiscard]] Device const& device() const { return device_; }
-    [[nodiscard]] unsigned places() const { return static_cast<unsigned>(places_.size()); }
-    // How much memory a client gets, and how many descriptors.
-    [[nodiscard]] std::size_t bytes_of_place() const { return device_bytes_ + host_bytes_; }
-    [[nodiscard]] unsigned descriptors_of_place() const { return host_bytes_ == 0 ? 1 : 2; }
+    [[nodiscard]] unsigned places() const override { return static_cast<unsigned>(places_.size()); }
+    [[nodiscard]] std::size_t bytes_of_place() const override {
+        return device_bytes_ + host_bytes_;
+    }
+    [[nodiscard]] unsigned descriptors_of_place() const override {
+        return host_bytes_ == 0 ? 1 : 2;
+    }
     // The best memory for a client's rings: the device's memory, if that has a descriptor.
     [[nodiscard]] static ChannelSharing sharing_for(Device const& device);
 
@@ -97,20 +89,21 @@ class Lender : public ClosedByOwner {
         std::shared_ptr<LentMemory const> memory;
     };
     [[nodiscard]] std::optional<Lent> begin(std::uint32_t user, ChannelSharing sharing);
-    // Takes a place back. It is lent anew once all that serve it have left the memory. Throws
-    // VulkanError if the device could not be told.
-    void end(unsigned place);
-    // Whether a client has gone whose memory an end may still look into.
-    [[nodiscard]] bool any_ends() const;
+    [[nodiscard]] std::optional<Loan> lend(std::uint32_t user, bool host_memory) override;
+    // The place is lent anew once all that serve it have left the memory.
+    void end(unsigned place) override;
+    [[nodiscard]] bool any_ends() const override;
     [[nodiscard]] bool any_free() const;
-    // How many memories there are; how many places are lent or about to be free.
-    [[nodiscard]] std::size_t memories() const;
-    [[nodiscard]] unsigned count() const;
-    // The counts of a place's client (nothing if it has none), and of earlier ones. An object's are
-    // what was pushed, and what its consumer says to have taken, which it does in batches; a
-    // mailbox's are how often it was set. Looks at a few lines and words of either memory; the ends
-    // notice nothing.
-    [[nodiscard]] LeasedCounters counters(unsigned place) const;
+    [[nodiscard]] std::size_t memories() const;  // how many there are
+    [[nodiscard]] unsigned count() const override;
+    // An object's counts are what was pushed, and what its consumer says to have taken, which it
+    // does in batches; a mailbox's are how often it was set. Looks at a few lines and words of
+    // either memory; the ends notice nothing.
+    [[nodiscard]] LeasedCounters counters(unsigned place) const override;
+    [[nodiscard]] KernelState state(bool ask_device) const override;
+    [[nodiscard]] BlockActivity activity(unsigned place) const override;
+    [[nodiscard]] std::string why_full() const override;
+    [[nodiscard]] std::string why_closed(KernelState state) const override;
 
     // The next members are for a kernel alone.
     // The channel of each block, of which it uses the control and status lines.
@@ -119,18 +112,16 @@ class Lender : public ClosedByOwner {
     // The kernel that serves, once it runs.
     void own(std::shared_ptr<KernelSupervisor> kernel) { kernel_ = std::move(kernel); }
     [[nodiscard]] std::shared_ptr<KernelSupervisor> const& kernel() const { return kernel_; }
-    // The client of a place sends nothing more: a drain does not wait for it.
-    void drained(unsigned place);
-    // Whether a request is outstanding at a place, as far as its client tells: a request that it
-    // has sent and that is not answered, or the last one of a client that has gone.
-    [[nodiscard]] bool outstanding(unsigned place) const;
+    void drained(unsigned place) override;
+    // That is a request which its client has sent and which is not answered, or the last one of a
+    // client that has gone.
+    [[nodiscard]] bool outstanding(unsigned place) const override;
     [[nodiscard]] bool outstanding_at(unsigned block) const;
     // Whether no client awaits a reply, as far as is known: none has a place, or those that do have
     // said so.
     [[nodiscard]] bool all_drained() const;
-    // Says, for people, what is wrong with the counts of a place's client, which no client of the
-    // library's writes; nullptr: nothing (counter_watch.hpp).
-    [[nodiscard]] char const* look_at_counters(unsigned place);
+    [[nodiscard]] BlockBeats beats(unsigned place) const override;
+    [[nodiscard]] char const* look_at_counters(unsigned place) override;
 
     // The next members are for an object alone.
     // A table for the device's end `reader`. Throws UsageError for an end that does not exist, and
@@ -150,6 +141,8 @@ class Lender : public ClosedByOwner {
         ServedBy served_by = ServedBy::one_block;
 
         [[nodiscard]] unsigned lines() const { return places * ends; }
+        // Checks the options before memory is touched. Throws UsageError.
+        [[nodiscard]] static Parts of(KernelOptions const& options, ServedBy served_by);
     };
     Lender(Device const& device, ObjectKind kind, ChannelShape const& shape,
            std::uint32_t chunk_bytes, MessageTypes types, Parts parts, Sequence first);
@@ -167,6 +160,12 @@ class Lender : public ClosedByOwner {
     };
 
     [[nodiscard]] LeaseTable view(void* lines, void* status, void* claims) const;
+    [[nodiscard]] bool is_kernel() const { return blocks_ != nullptr; }
+    // Whether all blocks serve each place.
+    [[nodiscard]] bool together() const { return parts_.served_by == ServedBy::any_block; }
+    // Calls `body` with each block that serves the place.
+    template <class Body>
+    void for_each_server(unsigned place, Body const& body) const;
 
     // All of these need the lock.
     // Begins or ends the lease of a place that is laid out, and tells of it.
@@ -193,12 +192,9 @@ class Lender : public ClosedByOwner {
     [[nodiscard]] Sequence newest_value(LentMemory const& memory) const;
     [[nodiscard]] bool outstanding(Place const& place) const;
 
-    Device device_;
-    ObjectKind kind_;
     KindRow const& row_;
     ChannelShape shape_;
     std::uint32_t chunk_bytes_;
-    MessageTypes types_;
     Parts parts_;
     Sequence first_;
     std::size_t device_bytes_;

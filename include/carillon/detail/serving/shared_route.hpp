@@ -94,8 +94,8 @@ class Route<Handler, SharedPool> : public LeasedRoute<Handler> {
 
    public:
     Route(Device const& device, KernelOptions const& options)
-        : Base(std::make_shared<Lender>(device, options.shared_pool, options, Base::shape(options),
-                                        Base::types())) {}
+        : Base(std::make_shared<Lender>(device, options, Base::shape(options), Base::types(),
+                                        ServedBy::any_block)) {}
 
     [[nodiscard]] RunningKernel start(Device const& device, KernelOptions const& options,
                                       Handlers<FunctorOf<Handler>> const& handlers) const {

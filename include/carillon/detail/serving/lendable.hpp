@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an owner serves by a name, as its server's thread sees it.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "carillon/channel_memory.hpp"
+#include "carillon/counters.hpp"
+#include "carillon/detail/host/message_types.hpp"
+#include "carillon/detail/host/read_counters.hpp"
+#include "carillon/detail/protocol/mailbox_protocol.hpp"
+#include "carillon/detail/protocol/object_view.hpp"
+#include "carillon/device.hpp"
+#include "carillon/kernel_state.hpp"
+#include "carillon/memory.hpp"
+#include "carillon/object_kind.hpp"
+
+namespace carillon::detail {
+
+class SharedMemory;
+struct Loan;
+
+// The table of the one channel, or object, in its memory.
+[[nodiscard]] inline ChannelTable table_of_one(void* device, void* host, ChannelShape const& shape,
+                                               Sequence first, bool in_pairs = false) {
+    return {static_cast<std::byte*>(device),
+            static_cast<std::byte*>(host),
+            1,
+            shape,
+            first,
+            nullptr,
+            in_pairs};
+}
+
+// Lends places to clients: the blocks of a kernel, the one end of an object, or copies of what
+// clients only read. Servers share it, and it outlives the program's object. Any thread may call
+// it.
+class Lendable {
+   public:
+    Lendable(Device const& device, ObjectKind kind, MessageTypes types)
+        : device_(device), kind_(kind), types_(std::move(types)) {}
+    virtual ~Lendable() = default;
+    Lendable(Lendable const&) = delete;
+    Lendable& operator=(Lendable const&) = delete;
+
+    [[nodiscard]] Device const& device() const { return device_; }
+    [[nodiscard]] ObjectKind kind() const { return kind_; }
+    [[nodiscard]] MessageTypes const& types() const { return types_; }
+    // The program has destroyed the object.
+    void close() noexcept { closed_.store(true, std::memory_order_release); }
+    [[nodiscard]] bool closed() const noexcept { return closed_.load(std::memory_order_acquire); }
+
+    [[nodiscard]] virtual unsigned places() const = 0;
+    // How many places there may be.
+    [[nodiscard]] virtual unsigned most_places() const { return places(); }
+    // How much memory the client of a place gets, and how many descriptors.
+    [[nodiscard]] virtual std::size_t bytes_of_place() const = 0;
+    [[nodiscard]] virtual unsigned descriptors_of_place() const { return 1; }
+    // An object that is no kernel runs until the program destroys it: its ends on the device may
+    // look again until then.
+    [[nodiscard]] virtual KernelState state(bool /*ask_device*/) const {
+        return closed() ? KernelState::stopped : KernelState::running;
+    }
+    [[nodiscard]] virtual BlockActivity activity(unsigned /*place*/) const {
+        return closed() ? BlockActivity::ended : BlockActivity::idle;
+    }
+    // The counts of a place's client (nothing if it has none), and of earlier ones.
+    [[nodiscard]] virtual LeasedCounters counters(unsigned place) const = 0;
+    [[nodiscard]] virtual BlockBeats beats(unsigned /*place*/) const { return {}; }
+    // Says, for people, what is wrong with the counts of a place's client, which no client of the
+    // library's writes; nullptr: nothing (counter_watch.hpp).
+    [[nodiscard]] virtual char const* look_at_counters(unsigned /*place*/) { return nullptr; }
+
+    // Nothing: no place can be lent now. Throws what allocating and exporting throw.
+    [[nodiscard]] virtual std::optional<Loan> lend(std::uint32_t user, bool host_memory) = 0;
+    // Takes a place back. Throws VulkanError if the device could not be told.
+    virtual void end(unsigned place) = 0;
+    // The client of a place sends nothing more: a drain does not wait for it.
+    virtual void drained(unsigned /*place*/) {}
+    // Whether a request is outstanding at a place, as far as its client tells.
+    [[nodiscard]] virtual bool outstanding(unsigned /*place*/) const { return false; }
+    // Whether a client has gone whose memory an end may still look into.
+    [[nodiscard]] virtual bool any_ends() const { return false; }
+    // How many places are lent or about to be free.
+    [[nodiscard]] virtual unsigned count() const { return 0; }
+    // Why nothing can be lent now, and why it takes no more requests.
+    [[nodiscard]] virtual std::string why_full() const = 0;
+    [[nodiscard]] virtual std::string why_closed(KernelState state) const;
+
+   private:
+    Device device_;
+    ObjectKind kind_;
+    MessageTypes types_;
+    std::atomic<bool> closed_ = false;
+};
+
+// Values that an owner, or its device, writes, and that clients of other processes map for reading
+// alone: nobody else can write there. Its memory has the layout of a mailbox (MailboxLayout). It
+// has as many clients at once as there may be connections: each only reads, so nothing waits for
+// it, or looks at it, when it goes.
+class PublishedObject final : public Lendable {
+   public:
+    // `by_device`: whether the device writes it, too. Throws UnsupportedError (Linux before 5.1),
+    // SystemError, and what Device::register_host throws.
+    PublishedObject(Device const& device, ObjectKind kind, ObjectShape const& shape,
+                    MessageType const& type, Sequence first, bool by_device);
+
+    // The most clients that there were at once: a caller that counts through them finds none gone.
+    [[nodiscard]] unsigned places() const override;
+    [[nodiscard]] unsigned most_places() const override { return most_readers; }
+    [[nodiscard]] std::size_t bytes_of_place() const override {
+        return MailboxLayout::device_bytes(shape_);
+    }
+    // The first place counts what the owner has published, for all readers: how often a value was
+    // set, or how many messages there were.
+    [[nodiscard]] LeasedCounters counters(unsigned place) const override;
+    [[nodiscard]] std::optional<Loan> lend(std::uint32_t user, bool host_memory) override;
+    void end(unsigned place) override;
+    [[nodiscard]] std::string why_full() const override {
+        return "it has as many clients as can be numbered";
+    }
+
+    // The views with the addresses of either side; there is a device's only if it writes.
+    [[nodiscard]] MailboxView host_view() const;
+    [[nodiscard]] MailboxView device_view() const;
+
+   private:
+    [[nodiscard]] MailboxView view_at(void* begin) const;
+
+    static constexpr unsigned most_readers = 1U << 15;  // fewer than a message can say
+
+    ObjectShape shape_;
+    Sequence first_;
+    std::shared_ptr<SharedMemory const> memory_;
+    Memory registered_;  // memory_, if the device writes
+    mutable std::mutex mutex_;
+    std::vector<bool> lent_ = std::vector<bool>(1);
+};
+
+}  // namespace carillon::detail
