@@ -8,7 +8,7 @@
 
 #include "carillon/error.hpp"
 #include "os/descriptor_room.hpp"
-#include "serving/user_share.hpp"
+#include "os/own_user.hpp"
 
 namespace carillon::detail {
 namespace {

@@ -21,7 +21,6 @@
 #include "carillon/store.hpp"
 #include "serving/buffer_access.hpp"
 #include "serving/client_messages.hpp"
-#include "serving/refusal.hpp"
 #include "serving/store_memory.hpp"
 #include "serving/wakeup.hpp"
 

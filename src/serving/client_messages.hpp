@@ -9,13 +9,17 @@
 // the other's version.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -286,6 +290,16 @@ void require_printable(std::string_view what, std::string_view name);
 // VersionError::magic(). Throws UsageError for a message that decode() would refuse.
 [[nodiscard]] std::vector<std::byte> encode(std::uint32_t id, Message const& message,
                                             std::uint32_t magic = messages_magic);
+
+// A server's code says no to a client so: it throws the message, inside the server alone.
+template <class... Parts>
+[[noreturn]] void throw_refused(RefusalReason reason, fmt::format_string<Parts...> text,
+                                Parts&&... parts) {
+    throw Refused{reason, fmt::format(text, std::forward<Parts>(parts)...)};
+}
+// The refusal for an error: `full` if the system, or the device, has no room now, for which a
+// client may wait.
+[[nodiscard]] Refused refusal_of(std::exception const& error);
 
 // How many descriptors go with the message.
 [[nodiscard]] std::size_t descriptors_of(Message const& message);

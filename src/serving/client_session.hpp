@@ -2,29 +2,82 @@
 // What a client has of an owner's kernels and objects, by its connection.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
+#include "carillon/channel_memory.hpp"
 #include "carillon/connection.hpp"
+#include "carillon/detail/access/host_near_far.hpp"
 #include "carillon/detail/host/channel_lease.hpp"
 #include "carillon/detail/host/deadline.hpp"
 #include "carillon/detail/host/message_types.hpp"
 #include "carillon/detail/host/process_mark.hpp"
-#include "serving/attached.hpp"
+#include "carillon/detail/protocol/channel_view.hpp"
+#include "carillon/detail/protocol/object_view.hpp"
+#include "carillon/memory.hpp"
+#include "carillon/wait.hpp"
 #include "serving/client_messages.hpp"
 #include "serving/link.hpp"
+#include "vulkan/foreign_memory.hpp"
 
 namespace carillon::detail {
 
 class ClientLease;
+
+// A client's mapping of the memory of a channel, or of an object.
+class MappedChannel {
+   public:
+    // `files`: those of a Loan. Throws ProtocolError for sizes that do not go together, and what
+    // ForeignMemory throws.
+    MappedChannel(ObjectKind kind, Attached const& attached, std::vector<FileDescriptor> files);
+
+    // The memory as that of a channel.
+    [[nodiscard]] ChannelView view() const;
+    [[nodiscard]] ServedBy served_by() const {
+        return attached_.any_block ? ServedBy::any_block : ServedBy::one_block;
+    }
+    // The memory as that of an object.
+    template <class Layout>
+    [[nodiscard]] typename Layout::View view_of() const {
+        return Layout::view(shape_of(attached_), table());
+    }
+    [[nodiscard]] Attached const& attached() const { return attached_; }
+    [[nodiscard]] CounterWords* counters() const { return table().counters(0); }
+    // All bytes that this process can write.
+    [[nodiscard]] std::span<std::byte> device_bytes() const { return bytes_of(device_); }
+    [[nodiscard]] std::span<std::byte> host_bytes() const {
+        return host_ ? bytes_of(*host_) : std::span<std::byte>();
+    }
+    // It publishes in two steps if this CPU needs them, unless `mode` says otherwise.
+    [[nodiscard]] HostMapped access(std::optional<PublishMode> mode = {}) const;
+    // How a client waits, unless it has `chosen`.
+    [[nodiscard]] HostWait wait(std::optional<HostWait::Style> const& chosen) const;
+
+   private:
+    [[nodiscard]] static std::span<std::byte> bytes_of(ForeignMemory const& memory) {
+        return {static_cast<std::byte*>(memory.host_ptr()), memory.size()};
+    }
+
+    [[nodiscard]] static ObjectShape shape_of(Attached const& attached) {
+        return {attached.shape.capacity, attached.shape.request_lines, attached.chunk_bytes};
+    }
+    [[nodiscard]] ChannelTable table() const;
+
+    Attached attached_;
+    ForeignMemory device_;
+    std::optional<ForeignMemory> host_;
+};
 
 // A Connection and the channels that were made by it share a session; the last of them closes it.
 // Any thread may call it.

@@ -64,9 +64,9 @@ std::shared_ptr<Link> Link::connect(std::filesystem::path const& path, ConnectOp
 
 std::shared_ptr<Link> Link::again() const {
     require_owner();
-    auto const pause_if_there = [&] {
+    auto const pause_if_there = [&](Error const& error) {
         require_owner();
-        return pause_of_connection();
+        return pause_of_connection(error);
     };
     auto link = keep_trying(options_.wait_for_owner, pause_if_there,
                             [&] { return reach(path_, options_); });

@@ -2,6 +2,8 @@
 // A client's connection to an owner: questions and their answers, and what the owner says unasked.
 #pragma once
 
+#include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -14,16 +16,17 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "carillon/connection.hpp"
 #include "carillon/detail/host/deadline.hpp"
 #include "carillon/detail/host/process_mark.hpp"
 #include "carillon/detail/host/thread.hpp"
+#include "carillon/error.hpp"
 #include "carillon/memory.hpp"
 #include "os/unix_socket.hpp"
 #include "serving/client_messages.hpp"
-#include "serving/reach_owner.hpp"
 #include "serving/wakeup.hpp"
 
 namespace carillon::detail {
@@ -55,6 +58,42 @@ template <class Attempt>
     if (host_memory) throw UnsupportedError(why);
     host_memory = true;
     return attempt();
+}
+
+// A socket of an owner. `user`: of the owner. `end`: readable when its process has ended.
+struct ReachedOwner {
+    UnixSocket socket;
+    FileDescriptor end;
+    std::uint32_t user;
+};
+
+// Connects, and looks whose socket that is. `user`: see ConnectOptions::owner_user. Nothing is
+// sent. Throws as connect_unix, RefusedError for another user's, OwnerGoneError if the process has
+// ended and a child of it has the socket still.
+[[nodiscard]] ReachedOwner reach_owner(std::filesystem::path const& path,
+                                       std::chrono::nanoseconds timeout,
+                                       std::optional<std::uint32_t> user);
+
+// How long to wait after `error` before the next try; 0: no try would help. pause_of_attach() is
+// for what is asked of an owner that is there.
+[[nodiscard]] std::chrono::milliseconds pause_of_attach(Error const& error);
+[[nodiscard]] std::chrono::milliseconds pause_of_connection(Error const& error);
+
+// Returns what `attempt` returns, and tries again for so long as ConnectOptions::wait_for_owner
+// says. Throws what the last attempt throws, and what `pause_of` throws.
+template <class Pause, class Attempt>
+[[nodiscard]] auto keep_trying(std::chrono::nanoseconds wait, Pause const& pause_of,
+                               Attempt const& attempt) {
+    Deadline const deadline(wait);
+    for (;;) {
+        try {
+            return attempt();
+        } catch (Error const& error) {
+            std::chrono::nanoseconds const pause = pause_of(error);
+            if (deadline.passed() || pause.count() == 0) throw;
+            std::this_thread::sleep_for(std::min(deadline.left(), pause));
+        }
+    }
 }
 
 // Hears of a client's leases. All calls are made with the link's lock.

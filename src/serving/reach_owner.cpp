@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "serving/reach_owner.hpp"
-
+// How a client reaches an owner, and when it tries again.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -9,6 +8,7 @@
 
 #include "carillon/error.hpp"
 #include "os/own_user.hpp"
+#include "serving/link.hpp"
 
 namespace carillon::detail {
 namespace {
@@ -57,35 +57,21 @@ ReachedOwner reach_owner(std::filesystem::path const& path, std::chrono::nanosec
     return {std::move(socket), std::move(end), owner.uid};
 }
 
-std::chrono::milliseconds pause_of_connection() {
-    try {
-        throw;
-    } catch (SystemError const& error) {
-        return error.code() == ENOENT || error.code() == ECONNREFUSED ? soon : never;
-    } catch (OwnerGoneError const&) {
-        return soon;
-    } catch (TimeoutError const&) {
-        return soon;
-    } catch (RefusedError const& error) {
-        return error.reason() == RefusalReason::full ? after_a_refusal : never;
-    } catch (...) {
-        return never;
-    }
+std::chrono::milliseconds pause_of_attach(Error const& error) {
+    if (dynamic_cast<TimeoutError const*>(&error) != nullptr) return soon;
+    auto const* refused = dynamic_cast<RefusedError const*>(&error);
+    bool const passes = refused != nullptr && (refused->reason() == RefusalReason::unknown_object ||
+                                               refused->reason() == RefusalReason::full ||
+                                               refused->reason() == RefusalReason::stopping);
+    return passes ? after_a_refusal : never;
 }
 
-std::chrono::milliseconds pause_of_attach() {
-    try {
-        throw;
-    } catch (TimeoutError const&) {
-        return soon;
-    } catch (RefusedError const& error) {
-        bool const passes = error.reason() == RefusalReason::unknown_object ||
-                            error.reason() == RefusalReason::full ||
-                            error.reason() == RefusalReason::stopping;
-        return passes ? after_a_refusal : never;
-    } catch (...) {
-        return never;
-    }
+std::chrono::milliseconds pause_of_connection(Error const& error) {
+    auto const* system = dynamic_cast<SystemError const*>(&error);
+    bool const nobody_listens =
+        system != nullptr && (system->code() == ENOENT || system->code() == ECONNREFUSED);
+    bool const gone = dynamic_cast<OwnerGoneError const*>(&error) != nullptr;
+    return nobody_listens || gone ? soon : pause_of_attach(error);
 }
 
 }  // namespace carillon::detail

@@ -10,9 +10,9 @@
 
 #include "carillon/detail/host/say_line.hpp"
 #include "os/descriptor_room.hpp"
+#include "os/own_user.hpp"
 #include "serving/buffer_access.hpp"
 #include "serving/client_messages.hpp"
-#include "serving/user_share.hpp"
 
 namespace carillon::detail {
 namespace {

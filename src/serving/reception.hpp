@@ -22,7 +22,6 @@
 #include "os/unix_listener.hpp"
 #include "os/unix_socket.hpp"
 #include "serving/client_messages.hpp"
-#include "serving/refusal.hpp"
 
 namespace carillon::detail {
 

@@ -109,18 +109,14 @@ class StoreSession final : public BufferAccess, public std::enable_shared_from_t
         std::shared_ptr<BufferView> view;
     };
     // Has the mutex. Afterwards it unmaps what was released meanwhile.
-    class Alone {
-       public:
-        explicit Alone(StoreSession& session) : session_(session) { session.mutex_.lock(); }
-        Alone(Alone const&) = delete;
-        Alone& operator=(Alone const&) = delete;
+    struct Alone {
+        explicit Alone(StoreSession& of) : session(of), lock(of.mutex_) {}
         ~Alone() {
-            session_.mutex_.unlock();
-            session_.unmap_released();
+            lock.unlock();
+            session.unmap_released();
         }
-
-       private:
-        StoreSession& session_;
+        StoreSession& session;
+        std::unique_lock<std::mutex> lock;
     };
 
     [[nodiscard]] ConnectOptions const& options() const { return link_->options(); }

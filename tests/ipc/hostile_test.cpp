@@ -19,7 +19,6 @@
 #include "carillon/carillon.hpp"
 #include "ipc/ipc_handlers.hpp"
 #include "ipc/peer_process.hpp"
-#include "serving/attached.hpp"
 #include "serving/client_session.hpp"
 #include "support/expect_error.hpp"
 
