@@ -84,11 +84,8 @@ class Server {
     // The server is open at once: a client that asks for an object before its add() waits for it
     // (ConnectOptions::wait_for_owner), or is refused. Throws as open() does, too.
     explicit Server(PathArgument const& path, ServeOptions const& options = {});
-    Server(Server&&) noexcept;
-    Server& operator=(Server&&) noexcept;
-    Server(Server const&) = delete;
-    Server& operator=(Server const&) = delete;
-    ~Server();
+    Server(Server&&) noexcept = default;
+    Server& operator=(Server&&) noexcept = default;
 
     // Lets clients in at the path; they find all that was added before. Throws UsageError the
     // second time, for a path that no socket can have, and for one that something else or a

@@ -173,11 +173,6 @@ OwnerStatus ClientSession::status() {
     return status;
 }
 
-std::string ClientSession::why_host_memory() const {
-    auto const lock = link_->lock();
-    return why_host_memory_;
-}
-
 std::shared_ptr<ClientLease> ClientSession::lease_of(std::string_view object, ObjectKind kind,
                                                      MessageTypes const& types) {
     require_name("object", object);
@@ -188,8 +183,13 @@ std::shared_ptr<ClientLease> ClientSession::lease_of(std::string_view object, Ob
         states_.try_emplace(attach.object);
     }
     link_->listen(*this);
-    auto lease = keep_trying(link_->options().wait_for_owner, pause_of_attach,
-                             [&] { return map_anywhere(attach, link_->due()); });
+    auto lease = keep_trying(link_->options().wait_for_owner, pause_of_attach, [&] {
+        // In host memory if the device's cannot be mapped here.
+        Deadline const deadline = link_->due();
+        Attach asked = attach;
+        return link_->in_either_memory(asked.host_memory,
+                                       [&] { return map(link_->ask(asked, deadline), asked); });
+    });
     if (kind != ObjectKind::log) {  // the type of a log is the library's own
         tell_that_members_are_not_compared(types.request);
         tell_that_members_are_not_compared(types.reply);
@@ -207,15 +207,6 @@ ChannelParts ClientSession::attach(std::string_view object, MessageTypes const& 
             .served_by = mapped.served_by(),
             .kernel = lease,
             .lease = lease};
-}
-
-std::shared_ptr<ClientLease> ClientSession::map_anywhere(Attach attach, Deadline const& deadline) {
-    std::string why;
-    auto lease = in_either_memory(attach.host_memory, why,
-                                  [&] { return map(link_->ask(attach, deadline), attach); });
-    auto const lock = link_->lock();
-    if (!why.empty()) why_host_memory_ = why;
-    return lease;
 }
 
 std::shared_ptr<ClientLease> ClientSession::map(OwnerAnswer answer, Attach const& asked) {

@@ -96,7 +96,6 @@ class ClientSession final : public LeaseListener,
                                                           MessageType const& type);
     [[nodiscard]] Link const& link() const { return *link_; }
     [[nodiscard]] OwnerStatus status();
-    [[nodiscard]] std::string why_host_memory() const;
     void require_own() const { mark_.require_own(); }
     [[nodiscard]] bool inherited() const { return mark_.inherited(); }
 
@@ -113,9 +112,6 @@ class ClientSession final : public LeaseListener,
     [[nodiscard]] std::shared_ptr<ClientLease> lease_of(std::string_view object, ObjectKind kind,
                                                         MessageTypes const& types);
     [[nodiscard]] std::shared_ptr<ClientLease> map(OwnerAnswer answer, Attach const& asked);
-    // Maps it in host memory if the device's cannot be mapped here.
-    [[nodiscard]] std::shared_ptr<ClientLease> map_anywhere(Attach attach,
-                                                            Deadline const& deadline);
     void adopt(ClientLease& lease);
 
     // See LeaseListener.
@@ -129,7 +125,6 @@ class ClientSession final : public LeaseListener,
     std::shared_ptr<Link> link_;
     // All that follows needs the link's lock.
     std::map<std::uint32_t, ClientLease*> leases_;
-    std::string why_host_memory_;
     // The state of each object that was asked for, and of no other one that the owner tells of.
     std::map<std::string, Notice> states_;
 };

@@ -44,7 +44,9 @@ Store Connection::store() const {
 }
 
 std::string Connection::why_host_memory() const {
-    return in_call_to("Connection::why_host_memory", session_, &ClientSession::why_host_memory);
+    return in_call_to("Connection::why_host_memory", session_, [](ClientSession const& session) {
+        return session.link().why_host_memory();
+    });
 }
 
 detail::ChannelParts Connection::attach(std::string_view object,

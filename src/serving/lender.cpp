@@ -281,19 +281,6 @@ void Lender::tell_own_set() {
     for (Writer& writer : places_.front().writers) writer.tell_own_set();
 }
 
-bool Lender::any_ends() const {
-    std::lock_guard const lock(mutex_);
-    return std::ranges::any_of(places_, [](Place const& place) {
-        return place.memory != nullptr && !place.leased() && !place.over();
-    });
-}
-
-bool Lender::any_free() const {
-    std::lock_guard const lock(mutex_);
-    return std::ranges::any_of(
-        places_, [](Place const& place) { return place.memory == nullptr || place.over(); });
-}
-
 LeasedCounters Lender::counters(unsigned number) const {
     std::lock_guard const lock(mutex_);
     Place const& place = places_.at(number);
@@ -352,28 +339,9 @@ bool Lender::outstanding(unsigned number) const {
     return outstanding(places_.at(number));
 }
 
-bool Lender::outstanding_at(unsigned block) const {
-    if (!together()) return outstanding(block);
-    std::lock_guard const lock(mutex_);
-    return std::ranges::any_of(places_, [&](Place const& place) { return outstanding(place); });
-}
-
-bool Lender::all_drained() const {
-    std::lock_guard const lock(mutex_);
-    return std::ranges::all_of(places_, [](Place const& place) {
-        return place.drained || place.memory == nullptr || place.over();
-    });
-}
-
 std::size_t Lender::memories() const {
     std::lock_guard const lock(mutex_);
     return memories_.size();
-}
-
-unsigned Lender::count() const {
-    std::lock_guard const lock(mutex_);
-    return static_cast<unsigned>(std::ranges::count_if(
-        places_, [](Place const& place) { return place.memory != nullptr && !place.over(); }));
 }
 
 }  // namespace carillon::detail

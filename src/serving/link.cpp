@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "carillon/detail/host/duration_text.hpp"
+#include "carillon/detail/host/process_mark.hpp"
 #include "carillon/detail/host/start_thread.hpp"
 #include "carillon/error.hpp"
 #include "serving/buffer_access.hpp"
@@ -358,6 +359,11 @@ void Link::watch_room() noexcept {
     ::epoll_event event{};
     event.events = watches_room_ ? EPOLLIN | EPOLLOUT : EPOLLIN;
     (void)::epoll_ctl(watched_.get(), EPOLL_CTL_MOD, socket_.fd(), &event);
+}
+
+std::string Link::why_host_memory() const {
+    Lock const lock(mutex_);
+    return why_host_memory_;
 }
 
 bool Link::gone() const {

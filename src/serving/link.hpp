@@ -21,7 +21,6 @@
 
 #include "carillon/connection.hpp"
 #include "carillon/detail/host/deadline.hpp"
-#include "carillon/detail/host/process_mark.hpp"
 #include "carillon/detail/host/thread.hpp"
 #include "carillon/error.hpp"
 #include "carillon/memory.hpp"
@@ -42,22 +41,6 @@ template <class Expected>
 [[nodiscard]] Expected& said(OwnerAnswer& answer) {
     if (auto* const expected = std::get_if<Expected>(&answer.message)) return *expected;
     throw ProtocolError("the owner says something else than was asked");
-}
-
-// Returns what `attempt` returns, which asks for memory. It tries host memory the second time, if
-// the GPU's cannot be mapped here. Throws UnsupportedError if that was host memory already.
-template <class Attempt>
-[[nodiscard]] auto in_either_memory(bool& host_memory, std::string& why, Attempt const& attempt) {
-    try {
-        return attempt();
-    } catch (UnsupportedError const& error) {  // no Vulkan here, or none for this GPU
-        why = error.what();
-    } catch (VulkanError const& error) {
-        why = error.what();
-    }
-    if (host_memory) throw UnsupportedError(why);
-    host_memory = true;
-    return attempt();
 }
 
 // A socket of an owner. `user`: of the owner. `end`: readable when its process has ended.
@@ -144,6 +127,28 @@ class Link {
     // Call it with the lock. False: there is no memory or no room for the message.
     bool tell(Lock const& /*lock*/, Message const& message) noexcept { return say(message); }
 
+    // Returns what `attempt` returns, which asks for memory. It tries host memory the second time,
+    // if the GPU's cannot be mapped here. Throws UnsupportedError if that was host memory already.
+    template <class Attempt>
+    [[nodiscard]] auto in_either_memory(bool& host_memory, Attempt const& attempt) {
+        std::string why;
+        try {
+            return attempt();
+        } catch (UnsupportedError const& error) {  // no Vulkan here, or none for this GPU
+            why = error.what();
+        } catch (VulkanError const& error) {
+            why = error.what();
+        }
+        if (host_memory) throw UnsupportedError(why);
+        host_memory = true;
+        auto made = attempt();
+        Lock const lock(mutex_);
+        why_host_memory_ = std::move(why);
+        return made;
+    }
+    // Why the last attempt took host memory; empty: none did.
+    [[nodiscard]] std::string why_host_memory() const;
+
     // The next message about sealed buffers, if it comes in time. Throws as ask().
     [[nodiscard]] std::optional<OwnerAnswer> next_news(Deadline const& deadline);
     // Gives back the buffers among the news that nobody has taken.
@@ -211,7 +216,6 @@ class Link {
 
     void run(std::stop_token const& stop);
 
-    ProcessMark mark_;
     std::filesystem::path path_;  // for again()
     ConnectOptions options_;
     UnixSocket socket_;
@@ -232,7 +236,8 @@ class Link {
     std::optional<Refused> refused_;  // the connection, whatever is asked
     std::string gone_;                // why the owner has gone; empty while it has not
     bool talks_nonsense_ = false;     // it has gone for that
-    FileDescriptor watched_;          // of descriptor(): an epoll of the socket
+    std::string why_host_memory_;
+    FileDescriptor watched_;  // of descriptor(): an epoll of the socket
     bool watches_room_ = false;
     LeaseListener* listener_ = nullptr;
     Thread thread_;

@@ -30,9 +30,6 @@ Server::Server(PathArgument const& path, ServeOptions const& options) try : Serv
 } catch (...) {
     detail::throw_named("Server");
 }
-Server::Server(Server&&) noexcept = default;
-Server& Server::operator=(Server&&) noexcept = default;
-Server::~Server() = default;
 
 void Server::open(PathArgument const& path) {
     in_call_to("Server::open", endpoint_, &Endpoint::open, path);

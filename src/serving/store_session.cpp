@@ -30,10 +30,7 @@ class StoreSession final : public BufferAccess, public std::enable_shared_from_t
 
     [[nodiscard]] Link& link() const { return *link_; }
     [[nodiscard]] ConnectedOwner const& owner() const override { return link_->owner(); }
-    [[nodiscard]] std::string why_host_memory() const override {
-        std::lock_guard const lock(brief_);
-        return why_host_memory_;
-    }
+    [[nodiscard]] std::string why_host_memory() const override { return link_->why_host_memory(); }
 
     // It makes the buffer in host memory if the GPU's cannot be mapped here.
     [[nodiscard]] std::shared_ptr<BufferHold> create(std::string const& name,
@@ -42,8 +39,7 @@ class StoreSession final : public BufferAccess, public std::enable_shared_from_t
         Deadline const deadline = link_->due();
         CreateBuffer create{name, bytes, options().host_memory || never_mapped_};
         if (across_a_bus_) team_->expect(bytes);  // so that it is awake when there is a buffer
-        std::string why;
-        auto hold = in_either_memory(create.host_memory, why, [&] {
+        return link_->in_either_memory(create.host_memory, [&] {
             try {
                 return ask_for(create, deadline);
             } catch (UnsupportedError const&) {
@@ -51,9 +47,6 @@ class StoreSession final : public BufferAccess, public std::enable_shared_from_t
                 throw;
             }
         });
-        std::lock_guard const brief(brief_);
-        if (!why.empty()) why_host_memory_.swap(why);
-        return hold;
     }
     [[nodiscard]] std::shared_ptr<BufferHold> get(BufferKey const& key) override {
         Alone const alone(*this);
@@ -109,14 +102,18 @@ class StoreSession final : public BufferAccess, public std::enable_shared_from_t
         std::shared_ptr<BufferView> view;
     };
     // Has the mutex. Afterwards it unmaps what was released meanwhile.
-    struct Alone {
-        explicit Alone(StoreSession& of) : session(of), lock(of.mutex_) {}
+    class Alone {
+       public:
+        explicit Alone(StoreSession& session) : session_(session) { session.mutex_.lock(); }
+        Alone(Alone const&) = delete;
+        Alone& operator=(Alone const&) = delete;
         ~Alone() {
-            lock.unlock();
-            session.unmap_released();
+            session_.mutex_.unlock();
+            session_.unmap_released();
         }
-        StoreSession& session;
-        std::unique_lock<std::mutex> lock;
+
+       private:
+        StoreSession& session_;
     };
 
     [[nodiscard]] ConnectOptions const& options() const { return link_->options(); }
@@ -168,8 +165,6 @@ class StoreSession final : public BufferAccess, public std::enable_shared_from_t
     bool never_mapped_ = false;  // the GPU's memory, here: it need not be asked for again
     bool across_a_bus_ = false;  // the last memory that was lent
     std::shared_ptr<CopyTeam> team_;
-    mutable std::mutex brief_;  // for the next one
-    std::string why_host_memory_;
 };
 
 // It has a connection of its own, on which nothing else comes.

@@ -3,6 +3,7 @@
 // blocks, or the host's end of an object. Each client works in memory that no other client has.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -92,10 +93,14 @@ class Lender final : public Lendable {
     [[nodiscard]] std::optional<Loan> lend(std::uint32_t user, bool host_memory) override;
     // The place is lent anew once all that serve it have left the memory.
     void end(unsigned place) override;
-    [[nodiscard]] bool any_ends() const override;
-    [[nodiscard]] bool any_free() const;
+    [[nodiscard]] bool any_ends() const override {
+        return count_if([](Place const& place) { return !place.free() && !place.leased(); }) != 0;
+    }
+    [[nodiscard]] bool any_free() const { return count_if(&Place::free) != 0; }
     [[nodiscard]] std::size_t memories() const;  // how many there are
-    [[nodiscard]] unsigned count() const override;
+    [[nodiscard]] unsigned count() const override {
+        return places() - static_cast<unsigned>(count_if(&Place::free));
+    }
     // An object's counts are what was pushed, and what its consumer says to have taken, which it
     // does in batches; a mailbox's are how often it was set. Looks at a few lines and words of
     // either memory; the ends notice nothing.
@@ -116,10 +121,16 @@ class Lender final : public Lendable {
     // That is a request which its client has sent and which is not answered, or the last one of a
     // client that has gone.
     [[nodiscard]] bool outstanding(unsigned place) const override;
-    [[nodiscard]] bool outstanding_at(unsigned block) const;
+    [[nodiscard]] bool outstanding_at(unsigned block) const {
+        if (!together()) return outstanding(block);
+        return count_if([&](Place const& place) { return outstanding(place); }) != 0;
+    }
     // Whether no client awaits a reply, as far as is known: none has a place, or those that do have
     // said so.
-    [[nodiscard]] bool all_drained() const;
+    [[nodiscard]] bool all_drained() const {
+        return count_if([](Place const& place) { return place.drained || place.free(); }) ==
+               places_.size();
+    }
     [[nodiscard]] BlockBeats beats(unsigned place) const override;
     [[nodiscard]] char const* look_at_counters(unsigned place) override;
 
@@ -157,8 +168,14 @@ class Lender final : public Lendable {
 
         [[nodiscard]] bool leased() const { return writers.front().leased(); }
         [[nodiscard]] bool over() const;
+        [[nodiscard]] bool free() const { return memory == nullptr || over(); }
     };
 
+    template <class Which>
+    [[nodiscard]] std::size_t count_if(Which const& which) const {
+        std::lock_guard const lock(mutex_);
+        return static_cast<std::size_t>(std::ranges::count_if(places_, which));
+    }
     [[nodiscard]] LeaseTable view(void* lines, void* status, void* claims) const;
     [[nodiscard]] bool is_kernel() const { return blocks_ != nullptr; }
     // Whether all blocks serve each place.
