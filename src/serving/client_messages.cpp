@@ -71,7 +71,8 @@ void memory_fields(auto& wire, WireMemory& memory) {
     wire_flag(wire, "write_combining", memory.write_combining);
 }
 
-void type_fields(auto& wire, std::string const& which, WireType& type) {
+void type_fields(auto& wire, std::string const& which, MessageType& type) {
+    type.name = sent_name(type.name);
     wire_number(wire, which + ".bytes", type.bytes, 1, largest_mailbox_value);
     wire_power_of_two(wire, which + ".alignment", type.alignment, 1, largest_mailbox_value);
     wire.raw(which + ".layout", type.layout);

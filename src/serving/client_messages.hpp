@@ -25,6 +25,7 @@
 
 #include "carillon/buffer.hpp"
 #include "carillon/counters.hpp"
+#include "carillon/detail/host/message_types.hpp"
 #include "carillon/detail/protocol/channel_view.hpp"
 #include "carillon/device_info.hpp"
 #include "carillon/error.hpp"
@@ -81,22 +82,13 @@ struct Refused {
     bool operator==(Refused const&) const = default;
 };
 
-struct WireType {
-    std::uint32_t bytes = 0;
-    std::uint32_t alignment = 0;
-    std::uint64_t layout = 0;
-    std::uint64_t members = 0;     // 0: unknown
-    std::uint32_t slot_lines = 1;  // lines of a slot of this type
-    std::string name;              // sent_name() of the type
-    bool operator==(WireType const&) const = default;
-};
 // Client: wants a channel to a kernel, or the host's end of an object. An object has one type,
 // which is in both members.
 struct Attach {
     std::string object;
     ObjectKind kind = ObjectKind::kernel;
-    WireType request;
-    WireType reply;
+    MessageType request;  // with sent_name()
+    MessageType reply;
     bool host_memory = false;  // accepts no other memory
     bool operator==(Attach const&) const = default;
 };

@@ -20,11 +20,6 @@
 namespace carillon::detail {
 namespace {
 
-WireType wire_type(MessageType const& type) {
-    return {type.bytes,   type.alignment,  type.layout,
-            type.members, type.slot_lines, sent_name(type.name)};
-}
-
 // The types that a line has named.
 struct ToldTypes {
     std::mutex mutex;
@@ -176,7 +171,7 @@ OwnerStatus ClientSession::status() {
 std::shared_ptr<ClientLease> ClientSession::lease_of(std::string_view object, ObjectKind kind,
                                                      MessageTypes const& types) {
     require_name("object", object);
-    Attach const attach{std::string(object), kind, wire_type(types.request), wire_type(types.reply),
+    Attach const attach{std::string(object), kind, types.request, types.reply,
                         link_->options().host_memory};
     {
         auto const lock = link_->lock();

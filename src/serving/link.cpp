@@ -115,8 +115,9 @@ OwnerAnswer Link::ask(Message const& question, Deadline const& deadline,
 
 std::uint32_t Link::begin(Message const& question) {
     auto const* const attach = std::get_if<Attach>(&question);
-    auto const same = std::ranges::find_if(
-        given_up_, [&](auto const& each) { return attach != nullptr && each.second == *attach; });
+    auto const same = std::ranges::find_if(given_up_, [&](auto const& each) {
+        return attach != nullptr && encode(0, each.second) == encode(0, *attach);
+    });
     if (same != given_up_.end()) {
         std::uint32_t const id = same->first;
         awaited_[id];

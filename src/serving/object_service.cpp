@@ -27,7 +27,7 @@ namespace {
 constexpr std::chrono::seconds longest_end{4};
 
 // If one of them is known only by its size, and perhaps its name, nothing else can be compared.
-bool alike(MessageType const& ours, WireType const& theirs) {
+bool alike(MessageType const& ours, MessageType const& theirs) {
     if (ours.bytes != theirs.bytes) return false;
     if (ours.layout != 0 && theirs.layout != 0)
         return ours.alignment == theirs.alignment && ours.layout == theirs.layout;
@@ -36,7 +36,7 @@ bool alike(MessageType const& ours, WireType const& theirs) {
 }
 
 // Why the client's type is not the object's; empty: it may be.
-std::string difference(ObjectKind kind, MessageType const& ours, WireType const& theirs) {
+std::string difference(ObjectKind kind, MessageType const& ours, MessageType const& theirs) {
     std::string const our_name = sent_name(ours.name);
     // A chunk's meta begins behind 8 bytes of the line, or where its alignment says.
     if (kind_row(kind).chunks && theirs.layout == 0 && ours.alignment > 8) {

@@ -244,7 +244,7 @@ std::vector<detail::Decoded> answers(detail::UnixSocket const& stranger, std::si
     return all;
 }
 detail::Attach attach_message(std::string const& name) {
-    detail::WireType const type = wire_type(detail::message_type<Ask>());
+    detail::MessageType const type = detail::message_type<Ask>();
     return {name, ObjectKind::ring_to_device, type, type, false};
 }
 

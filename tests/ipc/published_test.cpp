@@ -117,10 +117,8 @@ std::pair<detail::Attached, FileDescriptor> lent_to_a_stranger(std::string const
                                                                ObjectKind kind,
                                                                detail::MessageType const& type) {
     detail::UnixSocket const stranger = stranger_at(path);
-    detail::WireType const wire{type.bytes,   type.alignment,  type.layout,
-                                type.members, type.slot_lines, type.name};
     EXPECT_TRUE(say(stranger, detail::Hello{"stranger"}));
-    EXPECT_TRUE(say(stranger, detail::Attach{object, kind, wire, wire, false}, 2));
+    EXPECT_TRUE(say(stranger, detail::Attach{object, kind, type, type, false}, 2));
     std::pair<detail::Attached, FileDescriptor> lent;
     EXPECT_TRUE(eventually([&] {
         auto received = stranger.receive();

@@ -23,9 +23,8 @@ inline detail::UnixSocket stranger_at(std::string const& path) {
     return detail::connect_unix(path, patience);
 }
 
-inline detail::WireType wire_type(detail::MessageType const& type) {
-    return {type.bytes, type.alignment, type.layout, type.members, type.slot_lines, type.name};
-}
+// A message has the type as it is.
+inline detail::MessageType wire_type(detail::MessageType const& type) { return type; }
 
 // False: it has been dropped.
 inline bool say(detail::UnixSocket const& stranger, detail::Message const& message,

@@ -27,7 +27,7 @@ using namespace std::chrono_literals;
 
 detail::Attach attach() {
     auto const types = detail::MessageTypes::of<detail::OneRequest<Ask, Told>>();
-    return {"kernel", ObjectKind::kernel, wire_type(types.request), wire_type(types.reply), true};
+    return {"kernel", ObjectKind::kernel, types.request, types.reply, true};
 }
 
 class StrangersTest : public testing::Test {
