@@ -212,8 +212,8 @@ std::shared_ptr<ClientLease> ClientSession::map(OwnerAnswer answer, Attach const
         }
         require_slots(*attached, asked);
         MappedChannel mapped(asked.kind, *attached, std::move(answer.descriptors));
-        auto lease = std::make_shared<ClientLease>(shared_from_this(), asked.object, *attached,
-                                                   std::move(mapped));
+        auto lease =
+            std::make_shared<ClientLease>(shared_from_this(), asked.object, std::move(mapped));
         adopt(*lease);
         link_->tell(Mapped{attached->lease, true, ""});
         return lease;
@@ -296,54 +296,6 @@ bool ClientSession::tell_drained(Link::Lock const& lock) {
         if (lease->newly_drained() && !link_->tell(lock, Drained{number})) lease->tell_again();
     }
     return drains;
-}
-
-ClientLease::ClientLease(std::shared_ptr<ClientSession> session, std::string object,
-                         Attached const& attached, MappedChannel mapped)
-    : session_(std::move(session)),
-      object_(std::move(object)),
-      number_(attached.lease),
-      mapped_(std::move(mapped)) {}
-
-ClientLease::~ClientLease() { session_->detach(*this); }
-
-void ClientLease::require_open() const {
-    if (state_word() == KernelState::running) return;
-    require_lent();
-    session_->require_open(object_);
-    require_lent();  // the name may be another object's by now, which runs
-}
-
-void ClientLease::require_lent() const {
-    std::lock_guard const lock(mutex_);
-    if (!ended_.empty()) throw StoppedError(ended_);
-}
-
-void ClientLease::require_alive() {
-    if (state_word() != KernelState::draining) require_open();
-}
-
-void ClientLease::ask(std::function<bool()> answered) {
-    if (session_->inherited()) return;  // the holder of the lock may not be there
-    std::lock_guard const lock(mutex_);
-    answered_ = std::move(answered);
-}
-
-bool ClientLease::newly_drained() {
-    std::lock_guard const lock(mutex_);
-    if (told_ || (answered_ && !answered_())) return false;
-    return told_ = true;
-}
-
-void ClientLease::end(std::string why) {
-    std::lock_guard const lock(mutex_);
-    ended_ = std::move(why);
-    set(KernelState::failed);
-}
-
-void ClientLease::tell_again() {
-    std::lock_guard const lock(mutex_);
-    told_ = false;
 }
 
 }  // namespace carillon::detail

@@ -132,33 +132,57 @@ class ClientSession final : public LeaseListener,
 // The tie of a channel, or of an object's end, to its session.
 class ClientLease final : public ChannelLease {
    public:
-    ClientLease(std::shared_ptr<ClientSession> session, std::string object,
-                Attached const& attached, MappedChannel mapped);
-    ~ClientLease() override;
+    ClientLease(std::shared_ptr<ClientSession> session, std::string object, MappedChannel mapped)
+        : session_(std::move(session)), object_(std::move(object)), mapped_(std::move(mapped)) {}
+    ~ClientLease() override { session_->detach(*this); }
 
-    void require_open() const override;
-    void require_alive() override;
-    void ask(std::function<bool()> answered) override;
+    void require_open() const override {
+        if (state_word() == KernelState::running) return;
+        require_lent();
+        session_->require_open(object_);
+        require_lent();  // the name may be another object's by now, which runs
+    }
+    void require_alive() override {
+        if (state_word() != KernelState::draining) require_open();
+    }
+    void ask(std::function<bool()> answered) override {
+        if (session_->inherited()) return;  // the holder of the lock may not be there
+        std::lock_guard const lock(mutex_);
+        answered_ = std::move(answered);
+    }
 
-    [[nodiscard]] std::uint32_t number() const { return number_; }
+    [[nodiscard]] std::uint32_t number() const { return mapped_.attached().lease; }
     [[nodiscard]] std::string const& object() const { return object_; }
     [[nodiscard]] MappedChannel const& mapped() const { return mapped_; }
     // The session calls this.
     void set(KernelState state) { own_state() = state; }
     // Whether to tell that all is answered: once, if that is so.
-    [[nodiscard]] bool newly_drained();
+    [[nodiscard]] bool newly_drained() {
+        std::lock_guard const lock(mutex_);
+        if (told_ || (answered_ && !answered_())) return false;
+        return told_ = true;
+    }
     // The owner could not be told that.
-    void tell_again();
+    void tell_again() {
+        std::lock_guard const lock(mutex_);
+        told_ = false;
+    }
     // The owner has taken it back.
-    void end(std::string why);
+    void end(std::string why) {
+        std::lock_guard const lock(mutex_);
+        ended_ = std::move(why);
+        set(KernelState::failed);
+    }
 
    private:
     // Throws StoppedError if the owner has taken it back.
-    void require_lent() const;
+    void require_lent() const {
+        std::lock_guard const lock(mutex_);
+        if (!ended_.empty()) throw StoppedError(ended_);
+    }
 
     std::shared_ptr<ClientSession> session_;
     std::string object_;
-    std::uint32_t number_;
     MappedChannel mapped_;
     mutable std::mutex mutex_;
     std::function<bool()> answered_;

@@ -205,30 +205,19 @@ bool Link::look(Lock& lock) {
     return readable;
 }
 
-// The reader of the socket while it sleeps. A thread that waits reads after it, however it ends: a
-// thread may be cancelled in poll().
-class Link::Reader {
-   public:
-    Reader(Link& link, Lock& lock) : link_(link), lock_(lock) { link_.reads_ = true; }
-    Reader(Reader const&) = delete;
-    Reader& operator=(Reader const&) = delete;
-    ~Reader() {
-        if (!lock_) lock_.lock();
-        link_.reads_ = false;
-        link_.changed_.notify_all();
-    }
-
-   private:
-    Link& link_;
-    Lock& lock_;
-};
-
 template <class There>
 void Link::sleep(Lock& lock, Deadline const& deadline, There const& there) {
     auto const events = static_cast<short>(untold_.empty() ? POLLIN : POLLIN | POLLOUT);
     std::array<::pollfd, 3> watched{
         {{wakeup_.fd(), POLLIN, 0}, {socket_.fd(), events, 0}, {owners_end_.get(), POLLIN, 0}}};
-    Reader const reader(*this, lock);
+    reads_ = true;
+    // A thread that waits reads after this one, however it ends: it may be cancelled in poll().
+    auto const let_others_read = [&lock](Link* link) {
+        if (!lock) lock.lock();
+        link->reads_ = false;
+        link->changed_.notify_all();
+    };
+    std::unique_ptr<Link, decltype(let_others_read)> const reader(this, let_others_read);
     lock.unlock();
     (void)::poll(watched.data(), watched.size(), poll_period(deadline));
     lock.lock();

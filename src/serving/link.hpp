@@ -179,7 +179,6 @@ class Link {
         std::vector<std::byte> bytes;
     };
     enum class Heard : std::uint8_t { all, much, end };
-    class Reader;
 
     Link(ReachedOwner owner, ConnectOptions const& options);
     [[nodiscard]] static std::shared_ptr<Link> reach(std::filesystem::path const& path,

@@ -63,9 +63,6 @@ constexpr std::chrono::milliseconds look_period{5};
 constexpr std::chrono::milliseconds end_period{1};  // while a block is about to be free
 // How often the thread looks at clients' counters. Each look costs them a miss at their next store.
 constexpr std::chrono::milliseconds counters_period{50};
-// The thread asks the driver once in so many turns whether a kernel has ended: that may take a
-// lock.
-constexpr unsigned turns_before_asking = 10;
 // A client that runs has heard by then that the kernel drains, and sends no more.
 constexpr std::chrono::seconds longest_hearing{1};
 
@@ -192,10 +189,6 @@ void ObjectService::answer(Session& session, std::uint32_t id, Attach const& att
     session.asks.push_back({id, &object, attach.host_memory, Clock::now()});
 }
 
-void ObjectService::lend() {
-    for (auto const& session : sessions_) lend_to(*session);
-}
-
 // Lends places of one object in the order of the questions; nobody waits for a place of another.
 void ObjectService::lend_to(Session& session) {
     auto const waits_for = [&](auto before, ServedItem const* object) {
@@ -272,14 +265,6 @@ void ObjectService::answer(Session& session, std::uint32_t /*id*/, Mapped const&
     end_lease(session, mapped.lease);
 }
 
-void ObjectService::answer(Session& session, std::uint32_t /*id*/, Detach const& detach) {
-    end_lease(session, detach.lease);
-}
-
-void ObjectService::leave(Session& session) noexcept {
-    while (!session.leases.empty()) end_lease(session, session.leases.begin()->first);
-}
-
 void ObjectService::take_back_former() {
     while (!former_.empty()) {
         take_back_all(*former_.back());
@@ -322,12 +307,6 @@ std::chrono::milliseconds ObjectService::period() const {
     bool const any_asks =
         std::ranges::any_of(sessions_, [](auto const& session) { return !session->asks.empty(); });
     return any_asks ? look_period : period;
-}
-
-void ObjectService::watch(unsigned turn) {
-    tell_news(turn % turns_before_asking == 0);
-    count_as_drained();
-    look_at_counters();
 }
 
 void ObjectService::tell_news(bool ask_device) {

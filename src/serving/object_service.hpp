@@ -30,11 +30,15 @@ class ObjectService {
     // Answers a client's messages. Each throws Refused.
     void answer(Session& session, std::uint32_t id, Attach const& attach);
     void answer(Session& session, std::uint32_t id, Mapped const& mapped);
-    void answer(Session& session, std::uint32_t id, Detach const& detach);
+    void answer(Session& session, std::uint32_t /*id*/, Detach const& detach) {
+        end_lease(session, detach.lease);
+    }
     void answer(Session& session, std::uint32_t id, Drained const& drained);
     // Tells a client that has come now of objects that do not run.
     void tell_states(Session& session);
-    void leave(Session& session) noexcept;
+    void leave(Session& session) noexcept {
+        while (!session.leases.empty()) end_lease(session, session.leases.begin()->first);
+    }
 
     // The steps of a turn, in this order.
     // Ends the leases of objects whose names other objects have now, before clients are told of
@@ -43,14 +47,23 @@ class ObjectService {
     // Throws Refused.
     [[nodiscard]] Seen look(Look const& look) const;
     // Looks at the state of each object, and at what clients count.
-    void watch(unsigned turn);
+    void watch(unsigned turn) {
+        tell_news(turn % turns_before_asking == 0);
+        count_as_drained();
+        look_at_counters();
+    }
     // Lends what clients wait for.
-    void lend();
+    void lend() {
+        for (auto const& session : sessions_) lend_to(*session);
+    }
     // How soon the next turn has to come.
     [[nodiscard]] std::chrono::milliseconds period() const;
 
    private:
     using Clock = std::chrono::steady_clock;
+    // The thread asks the driver once in so many turns whether a kernel has ended: that may take a
+    // lock.
+    static constexpr unsigned turns_before_asking = 10;
 
     // The sums of what a connection or a user has, and asks for.
     struct Wanted {
