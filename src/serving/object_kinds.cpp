@@ -2,6 +2,7 @@
 #include "serving/object_kinds.hpp"
 
 #include <array>
+#include <type_traits>
 
 #include "carillon/channel_memory.hpp"
 
@@ -25,42 +26,31 @@ void format(ObjectShape const& shape, ChannelTable const& at) {
     Layout::format(Layout::view(shape, at));
 }
 
-CountedRing ring_to_device(ObjectShape const& shape, ChannelTable const& at) {
-    return {RingToDeviceLayout::view(shape, at), true};
-}
-CountedRing ring_to_host(ObjectShape const& shape, ChannelTable const& at) {
-    return {RingToHostLayout::view(shape, at), false};
+template <class Layout>
+CountedRing ring_of(ObjectShape const& shape, ChannelTable const& at) {
+    return {Layout::view(shape, at), std::is_same_v<Layout, RingToDeviceLayout>};
 }
 CountedRing ring_of_chunks(ObjectShape const& shape, ChannelTable const& at) {
     return {ChunkRingLayout::view(shape, at).ring, true};
 }
 
+template <class Layout>
+constexpr KindRow row_of(KindRow row) {
+    row.any_lines = std::is_same_v<Layout, MailboxLayout>;
+    row.bytes = bytes_of<Layout>;
+    if (!row.published) row.format = format<Layout>;
+    return row;
+}
+
 // The order is that of ObjectKind.
 constexpr std::array rows{
     KindRow{.name = "kernel", .bytes = bytes_of_channel, .format = format_channel},
-    KindRow{.name = "mailbox",
-            .any_lines = true,
-            .begins_again = true,
-            .bytes = bytes_of<MailboxLayout>,
-            .format = format<MailboxLayout>},
-    KindRow{.name = "ring to the device",
-            .bytes = bytes_of<RingToDeviceLayout>,
-            .format = format<RingToDeviceLayout>,
-            .ring = ring_to_device},
-    KindRow{.name = "ring to the host",
-            .bytes = bytes_of<RingToHostLayout>,
-            .format = format<RingToHostLayout>,
-            .ring = ring_to_host},
-    KindRow{.name = "chunk ring",
-            .chunks = true,
-            .bytes = bytes_of<ChunkRingLayout>,
-            .format = format<ChunkRingLayout>,
-            .ring = ring_of_chunks},
-    KindRow{.name = "mailbox to the host",
-            .published = true,
-            .any_lines = true,
-            .bytes = bytes_of<MailboxLayout>},
-    KindRow{.name = "log", .published = true, .any_lines = true, .bytes = bytes_of<MailboxLayout>},
+    row_of<MailboxLayout>({.name = "mailbox", .begins_again = true}),
+    row_of<RingToDeviceLayout>({.name = "ring to the device", .ring = ring_of<RingToDeviceLayout>}),
+    row_of<RingToHostLayout>({.name = "ring to the host", .ring = ring_of<RingToHostLayout>}),
+    row_of<ChunkRingLayout>({.name = "chunk ring", .chunks = true, .ring = ring_of_chunks}),
+    row_of<MailboxLayout>({.name = "mailbox to the host", .published = true}),
+    row_of<MailboxLayout>({.name = "log", .published = true}),
 };
 static_assert(rows.size() == static_cast<std::size_t>(last_kind) + 1);
 

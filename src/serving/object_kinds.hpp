@@ -32,7 +32,7 @@ struct KindRow {
     bool any_lines = false;     // its slots may have a number of lines that is no power of two
     bool chunks = false;        // it has chunks beside its slots
     bool begins_again = false;  // a client may come before the device has left the one before
-    MemoryBytes (*bytes)(ChannelShape const& shape, std::uint32_t chunk_bytes);
+    MemoryBytes (*bytes)(ChannelShape const& shape, std::uint32_t chunk_bytes) = nullptr;
     // Empties a client's memory, at the host's addresses. None: no client writes it.
     void (*format)(ObjectShape const& shape, ChannelTable const& at) = nullptr;
     // None: the newest value is counted.
