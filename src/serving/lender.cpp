@@ -39,10 +39,6 @@ ChannelTable LentMemory::device_view() const {
                         first, in_pairs);
 }
 
-bool Lender::Place::over() const {
-    return std::ranges::all_of(writers, [](Writer const& writer) { return writer.over(); });
-}
-
 Lender::Parts Lender::Parts::of(KernelOptions const& options, ServedBy served_by) {
     check_options(options);
     check_capacity(options.capacity);
@@ -200,11 +196,6 @@ void Lender::lay_out(LentMemory& memory) {
     memory.device.flush(0, memory.device.size());
 }
 
-void Lender::begin(Place& place) {
-    for (Writer& writer : place.writers) writer.begin(place.memory->device_view());
-    if (news_) news_->tell();
-}
-
 void Lender::end(Place& place) {
     for (Writer& writer : place.writers) writer.end();
     if (news_) news_->tell();
@@ -238,7 +229,8 @@ std::optional<Lender::Lent> Lender::begin(std::uint32_t user, ChannelSharing sha
     auto const lent = std::ranges::find(memories_, memory);
     std::rotate(lent, lent + 1, memories_.end());
     try {
-        begin(*place);
+        for (Writer& writer : place->writers) writer.begin(memory->device_view());
+        if (news_) news_->tell();
     } catch (...) {  // a flush has failed: an end may have heard of it
         end(*place);
         throw;
@@ -246,19 +238,14 @@ std::optional<Lender::Lent> Lender::begin(std::uint32_t user, ChannelSharing sha
     return Lent{static_cast<unsigned>(place - places_.begin()), memory};
 }
 
-bool Lender::can_map(LentMemory const& memory, ChannelSharing asked) const {
-    return asked == memory.sharing || asked == ChannelSharing::exported ||
-           device().info().memory_source == MemorySource::memfd;
-}
-
 // The value that is there stays, and the client's values are numbered behind it: the device's ends
 // look for the newest as before, whether or not they have heard of any client.
 bool Lender::begin_again(Place& place, std::uint32_t user, ChannelSharing sharing) {
     if (!row_.begins_again || place.memory == nullptr || place.leased()) return false;
     LentMemory& last = *place.memory;
-    if (last.user != user || !can_map(last, sharing) || newest_value(last) >= beyond_clients) {
-        return false;
-    }
+    bool const can_map = sharing == last.sharing || sharing == ChannelSharing::exported ||
+                         device().info().memory_source == MemorySource::memfd;
+    if (last.user != user || !can_map || newest_value(last) >= beyond_clients) return false;
     last.first = first_of_next(last.first, last.count);
     for (Writer& writer : place.writers) writer.begin_again();
     return true;
@@ -274,11 +261,6 @@ void Lender::end(unsigned number) {
     }
     end(place);
     collect();
-}
-
-void Lender::tell_own_set() {
-    std::lock_guard const lock(mutex_);
-    for (Writer& writer : places_.front().writers) writer.tell_own_set();
 }
 
 LeasedCounters Lender::counters(unsigned number) const {
@@ -322,26 +304,11 @@ char const* Lender::look_at_counters(unsigned number) {
     return place.watch.look(*place.memory->host_view().counters(0), shape_.capacity);
 }
 
-void Lender::drained(unsigned number) {
-    std::lock_guard const lock(mutex_);
-    places_.at(number).drained = true;
-}
-
 bool Lender::outstanding(Place const& place) const {
     if (!is_kernel() || place.memory == nullptr) return false;
     if (!place.leased()) return !place.over();
     ChannelCounters const counters = count(*place.memory);
     return counters.submitted != counters.answered;
-}
-
-bool Lender::outstanding(unsigned number) const {
-    std::lock_guard const lock(mutex_);
-    return outstanding(places_.at(number));
-}
-
-std::size_t Lender::memories() const {
-    std::lock_guard const lock(mutex_);
-    return memories_.size();
 }
 
 }  // namespace carillon::detail

@@ -49,7 +49,11 @@ std::shared_ptr<Link> Link::reach(std::filesystem::path const& path,
     std::shared_ptr<Link> link(
         new Link(reach_owner(path, options.timeout, options.owner_user), options), DeleteOwn());
     link->path_ = absolute_path(path);
-    link->introduce(deadline);
+    OwnerAnswer answer = link->ask(Hello{options.name}, deadline);
+    auto const& welcome = said<Welcome>(answer);
+    link->owner_.name = welcome.name;
+    link->owner_.process = static_cast<std::int32_t>(welcome.process);
+    link->owner_.instance = welcome.instance;
     return link;
 }
 
@@ -73,14 +77,6 @@ std::shared_ptr<Link> Link::again() const {
                             [&] { return reach(path_, options_); });
     if (link->owner_.instance == owner_.instance) return link;
     throw OwnerGoneError(fmt::format("another owner listens at {} now", path_.string()));
-}
-
-void Link::introduce(Deadline const& deadline) {
-    OwnerAnswer answer = ask(Hello{options_.name}, deadline);
-    auto const& welcome = said<Welcome>(answer);
-    owner_.name = welcome.name;
-    owner_.process = static_cast<std::int32_t>(welcome.process);
-    owner_.instance = welcome.instance;
 }
 
 OwnerAnswer Link::ask(Message const& question, Deadline const& deadline,
@@ -137,11 +133,6 @@ void Link::give_up(std::uint32_t id, Message const& question) {
     auto const* const attach = std::get_if<Attach>(&question);
     if (was_sent && attach != nullptr) given_up_.emplace(id, *attach);
     watch_room();
-}
-
-void Link::tell(Message const& message) noexcept {
-    Lock const lock(mutex_);
-    (void)say(message);
 }
 
 bool Link::say(Message const& message) noexcept {
@@ -322,11 +313,6 @@ void Link::drop_news() noexcept {
     watch_room();
 }
 
-std::uint64_t Link::came_unasked() const {
-    Lock const lock(mutex_);
-    return came_unasked_;
-}
-
 int Link::descriptor() {
     Lock const lock(mutex_);
     if (watched_.get() >= 0) return watched_.get();
@@ -349,16 +335,6 @@ void Link::watch_room() noexcept {
     ::epoll_event event{};
     event.events = watches_room_ ? EPOLLIN | EPOLLOUT : EPOLLIN;
     (void)::epoll_ctl(watched_.get(), EPOLL_CTL_MOD, socket_.fd(), &event);
-}
-
-std::string Link::why_host_memory() const {
-    Lock const lock(mutex_);
-    return why_host_memory_;
-}
-
-bool Link::gone() const {
-    Lock const lock(mutex_);
-    return over();
 }
 
 void Link::require_owner() const {

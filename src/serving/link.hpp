@@ -105,8 +105,6 @@ class Link {
     // Another connection to the same owner, as connect(). It waits for room in that owner, and not
     // for another owner. Throws OwnerGoneError if the owner has gone, or another has its path.
     [[nodiscard]] std::shared_ptr<Link> again() const;
-    Link(Link const&) = delete;
-    Link& operator=(Link const&) = delete;
     ~Link() { stop_listening(); }
 
     [[nodiscard]] ConnectedOwner const& owner() const { return owner_; }
@@ -123,7 +121,10 @@ class Link {
                                   std::function<void()> const& meanwhile = nullptr);
     // Sends a message that asks for no answer: at once, or when the socket has room. It does
     // nothing if the owner has gone.
-    void tell(Message const& message) noexcept;
+    void tell(Message const& message) noexcept {
+        Lock const lock(mutex_);
+        (void)say(message);
+    }
     // Call it with the lock. False: there is no memory or no room for the message.
     bool tell(Lock const& /*lock*/, Message const& message) noexcept { return say(message); }
 
@@ -147,19 +148,28 @@ class Link {
         return made;
     }
     // Why the last attempt took host memory; empty: none did.
-    [[nodiscard]] std::string why_host_memory() const;
+    [[nodiscard]] std::string why_host_memory() const {
+        Lock const lock(mutex_);
+        return why_host_memory_;
+    }
 
     // The next message about sealed buffers, if it comes in time. Throws as ask().
     [[nodiscard]] std::optional<OwnerAnswer> next_news(Deadline const& deadline);
     // Gives back the buffers among the news that nobody has taken.
     void drop_news() noexcept;
     // How many buffers have come unasked.
-    [[nodiscard]] std::uint64_t came_unasked() const;
+    [[nodiscard]] std::uint64_t came_unasked() const {
+        Lock const lock(mutex_);
+        return came_unasked_;
+    }
     // Readable while next_news() has something to do. Its first call throws SystemError.
     [[nodiscard]] int descriptor();
 
     // Whether the connection is known to be over.
-    [[nodiscard]] bool gone() const;
+    [[nodiscard]] bool gone() const {
+        Lock const lock(mutex_);
+        return over();
+    }
     [[nodiscard]] bool gone(Lock const& /*lock*/) const { return !gone_.empty(); }
     // Looks whether the owner has gone, and throws OwnerGoneError if it has.
     void require_owner() const;
@@ -183,7 +193,6 @@ class Link {
     Link(ReachedOwner owner, ConnectOptions const& options);
     [[nodiscard]] static std::shared_ptr<Link> reach(std::filesystem::path const& path,
                                                      ConnectOptions const& options);
-    void introduce(Deadline const& deadline);
 
     // All of these need the lock.
     // The number of a question that is on its way.

@@ -144,8 +144,11 @@ std::optional<Refused> Reception::admit(Visitor& visitor) {
         }
         visitor.over = process.ended;  // it has gone before it was heard
         visitor.process = std::move(process.end);
-        refusal = require_descriptors(visitor);
-        if (refusal) return refusal;
+        int const highest = std::max(visitor.socket.fd(), visitor.process.get());
+        uid_t const user = visitor.peer.uid;
+        if (!is_kept_for(user) && static_cast<std::size_t>(highest) >= descriptors_for(user)) {
+            return Refused{RefusalReason::full, why_no_descriptor(user, "the owner's user")};
+        }
         visitors_.push_back(&visitor);
     } catch (std::exception const& error) {  // or no memory
         return refusal_of(error);
@@ -174,14 +177,6 @@ std::optional<Refused> Reception::require_place(uid_t user) const {
     if (of_others < share.of_others) return {};
     return refusal("the others are kept for the owner's user: other users have", of_others,
                    "connections");
-}
-
-std::optional<Refused> Reception::require_descriptors(Visitor const& visitor) {
-    if (is_kept_for(visitor.peer.uid)) return {};
-    auto const highest =
-        static_cast<std::size_t>(std::max(visitor.socket.fd(), visitor.process.get()));
-    if (highest < descriptors_for(visitor.peer.uid)) return {};
-    return Refused{RefusalReason::full, why_no_descriptor(visitor.peer.uid, "the owner's user")};
 }
 
 bool Reception::drop_stranger(uid_t user) {
@@ -291,25 +286,21 @@ std::optional<Refused> Reception::require_read(Visitor& visitor, unsigned descri
     // A client that has read all finds room although others have not.
     std::size_t const limit = limit_of_descriptors();
     std::size_t const most = limit / (is_kept_for(visitor.peer.uid) ? 2 : first ? 4 : 8);
-    Unread const unread = count_unread(visitor.peer.uid);
-    bool const of_user = !is_kept_for(visitor.peer.uid) && unread.of_user + descriptors > limit / 8;
-    if (unread.of_all + descriptors <= most && !of_user) return {};
+    std::size_t of_all = 0;
+    std::size_t of_user = 0;
+    for (Visitor* const each : visitors_) {
+        if (each->unread_descriptors == 0) continue;
+        if (!each->socket.has_unread()) each->unread_descriptors = 0;
+        of_all += each->unread_descriptors;
+        if (each->peer.uid == visitor.peer.uid) of_user += each->unread_descriptors;
+    }
+    bool const too_many = !is_kept_for(visitor.peer.uid) && of_user + descriptors > limit / 8;
+    if (of_all + descriptors <= most && !too_many) return {};
     return Refused{
         RefusalReason::full,
         fmt::format("clients have not read messages with {} descriptors, {} of them the user {}'s, "
                     "and this process may have {} (RLIMIT_NOFILE)",
-                    unread.of_all, unread.of_user, visitor.peer.uid, limit)};
-}
-
-Reception::Unread Reception::count_unread(uid_t user) const {
-    Unread unread;
-    for (Visitor* const each : visitors_) {
-        if (each->unread_descriptors == 0) continue;
-        if (!each->socket.has_unread()) each->unread_descriptors = 0;
-        unread.of_all += each->unread_descriptors;
-        if (each->peer.uid == user) unread.of_user += each->unread_descriptors;
-    }
-    return unread;
+                    of_all, of_user, visitor.peer.uid, limit)};
 }
 
 void Reception::lend(Visitor& visitor, std::uint32_t id, Message const& message,

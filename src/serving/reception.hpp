@@ -119,20 +119,12 @@ class Reception {
     // Whether its user, or a group of it, is among those of the options.
     [[nodiscard]] bool is_allowed(Visitor const& visitor) const;
     [[nodiscard]] std::optional<Refused> require_place(uid_t user) const;
-    // Checks that its descriptors are none of those kept for the owner's user and root.
-    [[nodiscard]] static std::optional<Refused> require_descriptors(Visitor const& visitor);
     // Drops a visitor that has said nothing for a while, and whose place this user may have: one of
     // the same user, or, for the owner's user and root, any. False: there is none.
     [[nodiscard]] bool drop_stranger(uid_t user);
     void flush(Visitor& visitor) const;
     // False: there is no room.
     [[nodiscard]] bool try_send(Visitor& visitor, std::vector<std::byte> const& bytes) const;
-    // The unread descriptors of all, and of one user.
-    struct Unread {
-        std::size_t of_all = 0;
-        std::size_t of_user = 0;
-    };
-    [[nodiscard]] Unread count_unread(uid_t user) const;
     void say(std::string const& line) const noexcept;
     void look_at_files() noexcept;
 

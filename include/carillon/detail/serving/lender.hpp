@@ -78,13 +78,12 @@ class Lender final : public Lendable {
     [[nodiscard]] static ChannelSharing sharing_for(Device const& device);
 
     // Lends a free place to a client of `user`. Memory that another user's client has had is never
-    // lent, since it may still be mapped there. There is memory for each place from the beginning
-    // on, and more is allocated beside the kernel, for four users' clients per place, while this
-    // process has few descriptors open (descriptor_room.hpp). For further users unused memory is
-    // freed, first the one that was lent longest ago; on a GPU none can be freed beside a kernel,
-    // and a part is kept for the owner's user and root. The last client's user also gets a mailbox
-    // at which the device has not looked since. Nothing if no place is free, the kernel takes no
-    // more requests, or there is no memory. Throws what Device::allocate throws.
+    // lent, since it may still be mapped there. Each place has memory from the beginning on, and
+    // more is allocated beside the kernel, for four users' clients per place, while this process
+    // has few descriptors open. Further users get unused memory freed, the oldest first; on a GPU
+    // none can be freed beside a kernel, and a part is kept for the owner's user and root. The last
+    // client's user also gets a mailbox at which the device has not looked since. Nothing: no place
+    // is free, the kernel takes no more requests, or there is no memory.
     struct Lent {
         unsigned place;
         std::shared_ptr<LentMemory const> memory;
@@ -97,7 +96,10 @@ class Lender final : public Lendable {
         return count_if([](Place const& place) { return !place.free() && !place.leased(); }) != 0;
     }
     [[nodiscard]] bool any_free() const { return count_if(&Place::free) != 0; }
-    [[nodiscard]] std::size_t memories() const;  // how many there are
+    [[nodiscard]] std::size_t memories() const {  // how many there are
+        std::lock_guard const lock(mutex_);
+        return memories_.size();
+    }
     [[nodiscard]] unsigned count() const override {
         return places() - static_cast<unsigned>(count_if(&Place::free));
     }
@@ -117,10 +119,16 @@ class Lender final : public Lendable {
     // The kernel that serves, once it runs.
     void own(std::shared_ptr<KernelSupervisor> kernel) { kernel_ = std::move(kernel); }
     [[nodiscard]] std::shared_ptr<KernelSupervisor> const& kernel() const { return kernel_; }
-    void drained(unsigned place) override;
+    void drained(unsigned place) override {
+        std::lock_guard const lock(mutex_);
+        places_.at(place).drained = true;
+    }
     // That is a request which its client has sent and which is not answered, or the last one of a
     // client that has gone.
-    [[nodiscard]] bool outstanding(unsigned place) const override;
+    [[nodiscard]] bool outstanding(unsigned place) const override {
+        std::lock_guard const lock(mutex_);
+        return outstanding(places_.at(place));
+    }
     [[nodiscard]] bool outstanding_at(unsigned block) const {
         if (!together()) return outstanding(block);
         return count_if([&](Place const& place) { return outstanding(place); }) != 0;
@@ -140,7 +148,10 @@ class Lender final : public Lendable {
     [[nodiscard]] LeaseTable take(std::string_view giver, unsigned reader,
                                   CodeLocation const& where);
     // The owner itself has set the mailbox, in memory of its own.
-    void tell_own_set();
+    void tell_own_set() {
+        std::lock_guard const lock(mutex_);
+        for (Writer& writer : places_.front().writers) writer.tell_own_set();
+    }
 
    private:
     // How many parts of each kind there are.
@@ -167,7 +178,7 @@ class Lender final : public Lendable {
         CounterWatch watch{};
 
         [[nodiscard]] bool leased() const { return writers.front().leased(); }
-        [[nodiscard]] bool over() const;
+        [[nodiscard]] bool over() const { return std::ranges::all_of(writers, &Writer::over); }
         [[nodiscard]] bool free() const { return memory == nullptr || over(); }
     };
 
@@ -185,16 +196,12 @@ class Lender final : public Lendable {
     void for_each_server(unsigned place, Body const& body) const;
 
     // All of these need the lock.
-    // Begins or ends the lease of a place that is laid out, and tells of it.
-    void begin(Place& place);
     void end(Place& place);
     // Takes back the memory of places that all have left.
     void collect();
     // Lends a place again with its last client's memory, to a client of the same user, while an end
     // of the device has not left it. False: it cannot.
     [[nodiscard]] bool begin_again(Place& place, std::uint32_t user, ChannelSharing sharing);
-    // Whether a client that asks for memory of a kind can map this one.
-    [[nodiscard]] bool can_map(LentMemory const& memory, ChannelSharing asked) const;
     // Memory that is not used; nullptr: no more may be made.
     [[nodiscard]] std::shared_ptr<LentMemory> memory_for(std::uint32_t user,
                                                          ChannelSharing sharing);
