@@ -181,19 +181,16 @@ bool Link::await(Lock& lock, Deadline const& deadline, There const& there) {
             auto const enough = [&] {
                 return there() || over() || spin_end.passed() || deadline.passed();
             };
-            while (!look(lock) && !enough()) continue;
+            ::pollfd socket{socket_.fd(), POLLIN, 0};
+            do {
+                lock.unlock();
+                (void)::poll(&socket, 1, 0);
+                lock.lock();
+            } while (socket.revents == 0 && !enough());
         } else {
             sleep(lock, deadline, there);
         }
     }
-}
-
-bool Link::look(Lock& lock) {
-    lock.unlock();
-    ::pollfd socket{socket_.fd(), POLLIN, 0};
-    bool const readable = ::poll(&socket, 1, 0) != 0;
-    lock.lock();
-    return readable;
 }
 
 template <class There>

@@ -205,8 +205,6 @@ class Link {
     template <class There>
     [[nodiscard]] bool await(Lock& lock, Deadline const& deadline, There const& there);
     [[nodiscard]] bool over() const { return refused_ || !gone_.empty(); }
-    // Whether there is something to receive. It looks without the lock.
-    [[nodiscard]] bool look(Lock& lock);
     // Sleeps without the lock until there is something to receive, to send, or to look at.
     template <class There>
     void sleep(Lock& lock, Deadline const& deadline, There const& there);

@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include <algorithm>
+#include <array>
 #include <fstream>
 #include <iterator>
 #include <optional>
@@ -116,42 +117,41 @@ ServedItem& ObjectService::object_of(Attach const& attach) const {
             : fmt::format(R"(there is no "{}" here, but {})", attach.object, names)};
 }
 
-void ObjectService::Wanted::add(ServedItem const& object) {
-    ++channels;
-    bytes += object->bytes_of_place();
-    descriptors += object->descriptors_of_place();
-}
-
-void ObjectService::Wanted::add(Session const& session) {
-    for (auto const& [lease, held] : session.leases) add(*held.object);
-    for (AwaitedPlace const& each : session.asks) add(*each.object);
-}
-
-void ObjectService::Wanted::require(std::string_view of, Wanted const& most) const {
-    auto const require = [&](char const* field, std::size_t wanted, std::size_t limit) {
-        if (wanted <= limit || limit == 0) return;
-        throw_refused(RefusalReason::too_many_of_client,
-                      "{} with this one, and ServeOptions::{}_per_{} is {}", wanted, field, of,
-                      limit);
-    };
-    require("channels", channels, most.channels);
-    require("bytes", bytes, most.bytes);
-    require("descriptors", descriptors, most.descriptors);
-}
-
 void ObjectService::require_within_limits(Session const& session, ServedItem const& next) const {
-    Wanted wanted;
-    wanted.add(next);
-    Wanted of_user = wanted;
-    wanted.add(session);
-    wanted.require("connection", {options_.channels_per_connection, options_.bytes_per_connection,
-                                  options_.descriptors_per_connection});
-    if (is_kept_for(session.peer.uid)) return;
-    for (auto const& each : sessions_) {
-        if (each->peer.uid == session.peer.uid) of_user.add(*each);
-    }
-    of_user.require("user", {options_.channels_per_user, options_.bytes_per_user,
-                             options_.descriptors_per_user});
+    struct Limit {
+        char const* field;
+        std::size_t most;  // 0: there is none
+        std::size_t wanted = 0;
+    };
+    auto const require = [&](char const* of, auto const& counts, std::array<Limit, 3> limits) {
+        auto const add = [&](ServedItem const& object) {
+            limits[0].wanted += 1;
+            limits[1].wanted += object->bytes_of_place();
+            limits[2].wanted += object->descriptors_of_place();
+        };
+        add(next);
+        for (auto const& each : sessions_) {
+            if (!counts(*each)) continue;
+            for (auto const& [lease, held] : each->leases) add(*held.object);
+            for (AwaitedPlace const& ask : each->asks) add(*ask.object);
+        }
+        for (auto const& [field, most, wanted] : limits) {
+            if (wanted <= most || most == 0) continue;
+            throw_refused(RefusalReason::too_many_of_client,
+                          "{} with this one, and ServeOptions::{}_per_{} is {}", wanted, field, of,
+                          most);
+        }
+    };
+    require("connection", [&](Session const& each) { return &each == &session; },
+            {{{"channels", options_.channels_per_connection},
+              {"bytes", options_.bytes_per_connection},
+              {"descriptors", options_.descriptors_per_connection}}});
+    uid_t const user = session.peer.uid;
+    if (is_kept_for(user)) return;
+    require("user", [&](Session const& each) { return each.peer.uid == user; },
+            {{{"channels", options_.channels_per_user},
+              {"bytes", options_.bytes_per_user},
+              {"descriptors", options_.descriptors_per_user}}});
 }
 
 void ObjectService::require_share(Session const& session, ServedItem const& object) const {

@@ -65,18 +65,8 @@ class ObjectService {
     // lock.
     static constexpr unsigned turns_before_asking = 10;
 
-    // The sums of what a connection or a user has, and asks for.
-    struct Wanted {
-        std::size_t channels = 0;
-        std::size_t bytes = 0;
-        std::size_t descriptors = 0;
-
-        void add(ServedItem const& object);
-        void add(Session const& session);
-        // A limit of 0 is none. Throws Refused.
-        void require(std::string_view of, Wanted const& most) const;
-    };
-    // These throw Refused.
+    // These throw Refused. The first checks the sums of what a connection and a user have and ask
+    // for, with the next.
     void require_within_limits(Session const& session, ServedItem const& next) const;
     void require_share(Session const& session, ServedItem const& object) const;
     [[nodiscard]] ServedItem& object_of(Attach const& attach) const;
