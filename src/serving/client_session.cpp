@@ -10,11 +10,16 @@
 #include <string>
 #include <utility>
 
+#include "carillon/connection.hpp"
+#include "carillon/detail/host/owned.hpp"
 #include "carillon/detail/host/say_line.hpp"
 #include "carillon/detail/machine/process_fence.hpp"
 #include "carillon/detail/serving/lendable.hpp"
 #include "carillon/error.hpp"
+#include "carillon/store.hpp"
 #include "os/process.hpp"
+#include "serving/buffer_access.hpp"
+#include "serving/log_reader_state.hpp"
 #include "serving/object_kinds.hpp"
 
 namespace carillon::detail {
@@ -99,30 +104,6 @@ MappedChannel::MappedChannel(ObjectKind kind, Attached const& attached,
               kind_row(kind).published ? MapAccess::read : MapAccess::read_write) {
     if (attached.host_bytes == 0) return;
     host_.emplace(std::move(files.at(1)), attached.host_bytes, MemorySource::host, std::nullopt);
-}
-
-ChannelTable MappedChannel::table() const {
-    return table_of_one(device_.host_ptr(), host_ ? host_->host_ptr() : nullptr, attached_.shape,
-                        attached_.first, attached_.in_pairs);
-}
-
-ChannelView MappedChannel::view() const {
-    ChannelView view = table().channel(0);
-    if (attached_.any_block) view.requests.credit = &counters()->taken;  // pool_places.hpp
-    return view;
-}
-
-HostMapped MappedChannel::access(std::optional<PublishMode> mode) const {
-    HostStores stores = attached_.memory.write_combining ? best_mapped_stores() : HostStores{};
-    stores.mode = mode.value_or(stores.mode);
-    auto const* const word = static_cast<std::uint64_t const*>(device_.host_ptr());
-    return HostMapped(stores, device_.range_sync(), attached_.read_back ? word : nullptr);
-}
-
-HostWait MappedChannel::wait(std::optional<HostWait::Style> const& chosen) const {
-    DeviceTraits traits;
-    traits.shares_processors = attached_.shares_processors;
-    return HostWait::for_kernel(traits, attached_.blocks, chosen);
 }
 
 Seen ClientSession::look(Look const& place, Deadline const& deadline) {
@@ -299,3 +280,75 @@ bool ClientSession::tell_drained(Link::Lock const& lock) {
 }
 
 }  // namespace carillon::detail
+
+namespace carillon {
+using detail::ClientSession;
+using detail::in_call_to;
+using detail::owned_here;
+
+ChannelCounters ServedBlock::all() const {
+    return {gone.submitted + counters.submitted, gone.answered + counters.answered,
+            gone.taken + counters.taken,         gone.dropped + counters.dropped,
+            gone.stalls + counters.stalls,       counters.depth};
+}
+
+Connection::Connection(PathArgument const& path, ConnectOptions const& options) try
+    : session_(detail::make_shared_own<ClientSession>(detail::Link::connect(path, options))) {
+} catch (...) {
+    detail::throw_named("Connection");
+}
+Connection::Connection(Connection&&) noexcept = default;
+Connection& Connection::operator=(Connection&&) noexcept = default;
+Connection::~Connection() = default;
+
+ConnectedOwner const& Connection::owner() const {
+    return in_call_to(
+        "Connection::owner", session_,
+        [](ClientSession const& session) -> auto& { return session.link().owner(); });
+}
+
+OwnerStatus Connection::status() const {
+    return in_call_to("Connection::status", session_, &ClientSession::status);
+}
+
+Store Connection::store() const {
+    return in_call_to("Connection::store", session_, [](ClientSession const& session) {
+        return Store(detail::find_store(session.link().again()));
+    });
+}
+
+std::string Connection::why_host_memory() const {
+    return in_call_to("Connection::why_host_memory", session_, [](ClientSession const& session) {
+        return session.link().why_host_memory();
+    });
+}
+
+detail::ChannelParts Connection::attach(std::string_view object,
+                                        detail::MessageTypes const& types) const {
+    return in_call_to("Connection::channel", session_, &ClientSession::attach, object, types);
+}
+
+LogReader Connection::log(NameArgument object) const {
+    return in_call_to("Connection::log", session_, [&](ClientSession& session) {
+        return LogReader(
+            detail::make_shared_own<detail::LogReaderState>(session.end_of<detail::MailboxLayout>(
+                object, ObjectKind::log, detail::PublishedLog::type())));
+    });
+}
+
+template <class Layout>
+detail::LeasedEnd<typename Layout::View> Connection::end_of(std::string_view object,
+                                                            ObjectKind kind,
+                                                            detail::MessageType const& type) const {
+    return owned_here(session_).template end_of<Layout>(object, kind, type);
+}
+#define CARILLON_END_OF(Layout)                                                          \
+    template detail::LeasedEnd<detail::Layout::View> Connection::end_of<detail::Layout>( \
+        std::string_view, ObjectKind, detail::MessageType const&) const;
+CARILLON_END_OF(MailboxLayout)
+CARILLON_END_OF(RingToDeviceLayout)
+CARILLON_END_OF(RingToHostLayout)
+CARILLON_END_OF(ChunkRingLayout)
+#undef CARILLON_END_OF
+
+}  // namespace carillon

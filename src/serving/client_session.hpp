@@ -25,6 +25,7 @@
 #include "carillon/detail/host/process_mark.hpp"
 #include "carillon/detail/protocol/channel_view.hpp"
 #include "carillon/detail/protocol/object_view.hpp"
+#include "carillon/detail/serving/lendable.hpp"
 #include "carillon/memory.hpp"
 #include "carillon/wait.hpp"
 #include "serving/client_messages.hpp"
@@ -43,7 +44,11 @@ class MappedChannel {
     MappedChannel(ObjectKind kind, Attached const& attached, std::vector<FileDescriptor> files);
 
     // The memory as that of a channel.
-    [[nodiscard]] ChannelView view() const;
+    [[nodiscard]] ChannelView view() const {
+        ChannelView view = table().channel(0);
+        if (attached_.any_block) view.requests.credit = &counters()->taken;  // pool_places.hpp
+        return view;
+    }
     [[nodiscard]] ServedBy served_by() const {
         return attached_.any_block ? ServedBy::any_block : ServedBy::one_block;
     }
@@ -60,9 +65,18 @@ class MappedChannel {
         return host_ ? bytes_of(*host_) : std::span<std::byte>();
     }
     // It publishes in two steps if this CPU needs them, unless `mode` says otherwise.
-    [[nodiscard]] HostMapped access(std::optional<PublishMode> mode = {}) const;
+    [[nodiscard]] HostMapped access(std::optional<PublishMode> mode = {}) const {
+        HostStores stores = attached_.memory.write_combining ? best_mapped_stores() : HostStores{};
+        stores.mode = mode.value_or(stores.mode);
+        auto const* const word = static_cast<std::uint64_t const*>(device_.host_ptr());
+        return HostMapped(stores, device_.range_sync(), attached_.read_back ? word : nullptr);
+    }
     // How a client waits, unless it has `chosen`.
-    [[nodiscard]] HostWait wait(std::optional<HostWait::Style> const& chosen) const;
+    [[nodiscard]] HostWait wait(std::optional<HostWait::Style> const& chosen) const {
+        DeviceTraits traits;
+        traits.shares_processors = attached_.shares_processors;
+        return HostWait::for_kernel(traits, attached_.blocks, chosen);
+    }
 
    private:
     [[nodiscard]] static std::span<std::byte> bytes_of(ForeignMemory const& memory) {
@@ -72,7 +86,10 @@ class MappedChannel {
     [[nodiscard]] static ObjectShape shape_of(Attached const& attached) {
         return {attached.shape.capacity, attached.shape.request_lines, attached.chunk_bytes};
     }
-    [[nodiscard]] ChannelTable table() const;
+    [[nodiscard]] ChannelTable table() const {
+        return table_of_one(device_.host_ptr(), host_ ? host_->host_ptr() : nullptr,
+                            attached_.shape, attached_.first, attached_.in_pairs);
+    }
 
     Attached attached_;
     ForeignMemory device_;

@@ -265,14 +265,6 @@ void ObjectService::answer(Session& session, std::uint32_t /*id*/, Mapped const&
     end_lease(session, mapped.lease);
 }
 
-void ObjectService::take_back_former() {
-    while (!former_.empty()) {
-        take_back_all(*former_.back());
-        unused_.push_back(std::move(former_.back()));
-        former_.pop_back();
-    }
-}
-
 void ObjectService::take_back_all(ServedItem const& object) {
     for (auto const& session : sessions_) {
         std::erase_if(session->asks, [&](AwaitedPlace const& ask) {
@@ -336,11 +328,6 @@ void ObjectService::count_as_drained() const {
             if (heard || is_stopped(session->peer.pid)) object->drained(held.place);
         }
     }
-}
-
-void ObjectService::answer(Session& session, std::uint32_t /*id*/, Drained const& drained) {
-    auto const found = session.leases.find(drained.lease);
-    if (found != session.leases.end()) (*found->second.object)->drained(found->second.place);
 }
 
 void ObjectService::look_at_counters() {

@@ -33,7 +33,10 @@ class ObjectService {
     void answer(Session& session, std::uint32_t /*id*/, Detach const& detach) {
         end_lease(session, detach.lease);
     }
-    void answer(Session& session, std::uint32_t id, Drained const& drained);
+    void answer(Session& session, std::uint32_t /*id*/, Drained const& drained) {
+        auto const found = session.leases.find(drained.lease);
+        if (found != session.leases.end()) (*found->second.object)->drained(found->second.place);
+    }
     // Tells a client that has come now of objects that do not run.
     void tell_states(Session& session);
     void leave(Session& session) noexcept {
@@ -43,7 +46,13 @@ class ObjectService {
     // The steps of a turn, in this order.
     // Ends the leases of objects whose names other objects have now, before clients are told of
     // those and lent them.
-    void take_back_former();
+    void take_back_former() {
+        while (!former_.empty()) {
+            take_back_all(*former_.back());
+            unused_.push_back(std::move(former_.back()));
+            former_.pop_back();
+        }
+    }
     // Throws Refused.
     [[nodiscard]] Seen look(Look const& look) const;
     // Looks at the state of each object, and at what clients count.
