@@ -15,6 +15,7 @@
 #include "carillon/detail/host/process_mark.hpp"
 #include "carillon/detail/host/start_thread.hpp"
 #include "carillon/error.hpp"
+#include "os/own_user.hpp"
 #include "serving/buffer_access.hpp"
 
 namespace carillon::detail {
@@ -38,17 +39,18 @@ bool is_news(Message const& message) {
 
 }  // namespace
 
-Link::Link(ReachedOwner owner, ConnectOptions const& options)
-    : options_(options), socket_(std::move(owner.socket)), owners_end_(std::move(owner.end)) {
-    owner_.user = owner.user;
+Link::Link(std::filesystem::path const& path, ConnectOptions const& options)
+    : path_(absolute_path(path)),
+      options_(options),
+      socket_(connect_unix(path, options.timeout)),
+      owners_end_(end_of_owner(path, socket_, options.owner_user)) {
+    owner_.user = socket_.peer().uid;
 }
 
 std::shared_ptr<Link> Link::reach(std::filesystem::path const& path,
                                   ConnectOptions const& options) {
     Deadline const deadline(options.timeout);
-    std::shared_ptr<Link> link(
-        new Link(reach_owner(path, options.timeout, options.owner_user), options), DeleteOwn());
-    link->path_ = absolute_path(path);
+    std::shared_ptr<Link> link(new Link(path, options), DeleteOwn());
     OwnerAnswer answer = link->ask(Hello{options.name}, deadline);
     auto const& welcome = said<Welcome>(answer);
     link->owner_.name = welcome.name;
@@ -62,6 +64,7 @@ std::shared_ptr<Link> Link::connect(std::filesystem::path const& path, ConnectOp
     require_name("client", options.name);
     if (options.timeout.count() <= 0) throw UsageError("the timeout is over already");
     if (options.wait_for_owner.count() < 0) throw UsageError("wait_for_owner is below 0");
+    if (options.owner_user) require_possible_number("owner_user", *options.owner_user);
     options.spin = spin_time(options.spin);
     return keep_trying(options.wait_for_owner, pause_of_connection,
                        [&] { return reach(path, options); });
@@ -174,10 +177,10 @@ bool Link::await(Lock& lock, Deadline const& deadline, There const& there) {
             continue;
         }
         flush();
-        Heard const heard = receive(there);
+        bool const more = receive(there);
         if (there() || over()) return true;
         if (deadline.passed()) return false;
-        if (heard == Heard::much || !spin_end.passed()) {
+        if (more || !spin_end.passed()) {
             auto const enough = [&] {
                 return there() || over() || spin_end.passed() || deadline.passed();
             };
@@ -212,39 +215,35 @@ void Link::sleep(Lock& lock, Deadline const& deadline, There const& there) {
     if (watched[0].revents != 0) wakeup_.reset();
     flush();
     // It first hears what the owner had sent before it ended.
-    if (receive(there) == Heard::all && watched[2].revents != 0) lose_owner("the owner has ended");
+    if (!receive(there) && watched[2].revents != 0) lose_owner("the owner has ended");
 }
 
 // Messages behind the one for which a caller waits stay in the socket, with their descriptors.
 template <class There>
-Link::Heard Link::receive(There const& there) {
-    for (unsigned i = 0; i < messages_at_once; ++i) {
+bool Link::receive(There const& there) {
+    for (unsigned i = 0; i < messages_at_once && gone_.empty(); ++i) {
         try {
             Received received = socket_.receive();
-            if (std::holds_alternative<NothingThere>(received)) return Heard::all;
+            if (std::holds_alternative<NothingThere>(received)) return false;
             if (std::holds_alternative<PeerClosed>(received)) {
                 lose_owner("the owner has closed the connection");
-                return Heard::end;
+                return true;
             }
             hear(std::get<SocketMessage>(std::move(received)));
-            if (there()) return Heard::much;
+            if (there()) return true;
         } catch (VersionError const& error) {  // it refuses, in words of its own
             refused_ = {RefusalReason::version, std::string(error.cause())};
             lose_owner({});
-            return Heard::end;
         } catch (ProtocolError const& error) {
             lose_owner(fmt::format("whoever listens there talks nonsense: {}", error.cause()),
                        true);
-            return Heard::end;
         } catch (Error const& error) {
             lose_owner(fmt::format("what the owner sent was lost: {}", error.what()));
-            return Heard::end;
         } catch (std::exception const&) {
             lose_owner(no_memory);
-            return Heard::end;
         }
     }
-    return Heard::much;
+    return true;
 }
 
 void Link::hear(SocketMessage received) {

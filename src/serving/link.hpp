@@ -43,19 +43,12 @@ template <class Expected>
     throw ProtocolError("the owner says something else than was asked");
 }
 
-// A socket of an owner. `user`: of the owner. `end`: readable when its process has ended.
-struct ReachedOwner {
-    UnixSocket socket;
-    FileDescriptor end;
-    std::uint32_t user;
-};
-
-// Connects, and looks whose socket that is. `user`: see ConnectOptions::owner_user. Nothing is
-// sent. Throws as connect_unix, RefusedError for another user's, OwnerGoneError if the process has
-// ended and a child of it has the socket still.
-[[nodiscard]] ReachedOwner reach_owner(std::filesystem::path const& path,
-                                       std::chrono::nanoseconds timeout,
-                                       std::optional<std::uint32_t> user);
+// Looks whose socket that is, before anything is sent. `user`: see ConnectOptions::owner_user.
+// Returns a descriptor that is readable when the owner's process has ended. Throws RefusedError for
+// another user's, OwnerGoneError if the process has ended and a child of it has the socket still.
+[[nodiscard]] FileDescriptor end_of_owner(std::filesystem::path const& path,
+                                          UnixSocket const& socket,
+                                          std::optional<std::uint32_t> user);
 
 // How long to wait after `error` before the next try; 0: no try would help. pause_of_attach() is
 // for what is asked of an owner that is there.
@@ -188,9 +181,8 @@ class Link {
         std::uint32_t id;
         std::vector<std::byte> bytes;
     };
-    enum class Heard : std::uint8_t { all, much, end };
 
-    Link(ReachedOwner owner, ConnectOptions const& options);
+    Link(std::filesystem::path const& path, ConnectOptions const& options);
     [[nodiscard]] static std::shared_ptr<Link> reach(std::filesystem::path const& path,
                                                      ConnectOptions const& options);
 
@@ -208,9 +200,9 @@ class Link {
     // Sleeps without the lock until there is something to receive, to send, or to look at.
     template <class There>
     void sleep(Lock& lock, Deadline const& deadline, There const& there);
-    // Takes what has come, up to the message for which the caller waits.
+    // Takes what has come, up to the message for which the caller waits. False: it was all.
     template <class There>
-    [[nodiscard]] Heard receive(There const& there);
+    [[nodiscard]] bool receive(There const& there);
     void hear(SocketMessage received);
     void hear_unasked(std::uint32_t id, OwnerAnswer answer);
     // Gives back an answer for which nobody waits any more.

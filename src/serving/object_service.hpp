@@ -99,8 +99,7 @@ class ObjectService {
     Sessions const& sessions_;
     std::vector<std::unique_ptr<ServedItem>> objects_;  // none is ever removed: Look has its index
     // Objects whose names others have now: former_ may have leases, unused_ have none. The thread
-    // destroys neither, since the driver may wait for a kernel then, and all clients for the
-    // thread.
+    // destroys neither: the driver may wait for a kernel then.
     std::vector<std::unique_ptr<ServedItem>> former_;
     std::vector<std::unique_ptr<ServedItem>> unused_;
     std::uint32_t last_lease_ = 0;

@@ -18,43 +18,34 @@ constexpr std::chrono::milliseconds soon{5};
 constexpr std::chrono::milliseconds after_a_refusal{50};
 constexpr std::chrono::milliseconds never{0};
 
-void require_user(std::filesystem::path const& path, PeerCredentials const& owner,
-                  std::optional<std::uint32_t> wanted) {
-    bool const nameless = is_nameless_user(owner.uid);
-    if (wanted ? owner.uid == *wanted && !nameless : is_kept_for(owner.uid)) return;
-    throw RefusedError(
-        RefusalReason::wrong_owner,
-        fmt::format("who listens at {} is {}, process {}, and not {} (owner_user)", path.string(),
-                    nameless ? fmt::format("a user that this user namespace has no name for ({})",
-                                           owner.uid)
-                             : fmt::format("the user {}", owner.uid),
-                    owner.pid,
-                    wanted ? fmt::format("the user {}", *wanted)
-                           : fmt::format("this process's user {} or root", ::geteuid())));
-}
-
-// If the owner has ended, another process that has the socket keeps it open, and accepts nobody.
-FileDescriptor end_of_owner(UnixSocket const& socket) {
-    auto process = socket.peer_process();
-    if (process.ended) {
-        throw OwnerGoneError(socket.is_closed()
-                                 ? "the process that listened there has ended"
-                                 : "the process that listened there has ended, and another "
-                                   "has its socket still");
-    }
-    return std::move(process.end);
-}
-
 }  // namespace
 
-ReachedOwner reach_owner(std::filesystem::path const& path, std::chrono::nanoseconds timeout,
-                         std::optional<std::uint32_t> user) {
-    if (user) require_possible_number("owner_user", *user);
-    UnixSocket socket = connect_unix(path, timeout);
+FileDescriptor end_of_owner(std::filesystem::path const& path, UnixSocket const& socket,
+                            std::optional<std::uint32_t> user) {
     PeerCredentials const owner = socket.peer();
-    require_user(path, owner, user);
-    FileDescriptor end = end_of_owner(socket);
-    return {std::move(socket), std::move(end), owner.uid};
+    bool const nameless = is_nameless_user(owner.uid);
+    bool const right = user ? owner.uid == *user && !nameless : is_kept_for(owner.uid);
+    if (!right) {
+        throw RefusedError(
+            RefusalReason::wrong_owner,
+            fmt::format("who listens at {} is {}, process {}, and not {} (owner_user)",
+                        path.string(),
+                        nameless ? fmt::format("a user that this user namespace has no name for "
+                                               "({})",
+                                               owner.uid)
+                                 : fmt::format("the user {}", owner.uid),
+                        owner.pid,
+                        user ? fmt::format("the user {}", *user)
+                             : fmt::format("this process's user {} or root", ::geteuid())));
+    }
+    // If the owner has ended, another process that has the socket keeps it open, and accepts
+    // nobody.
+    auto process = socket.peer_process();
+    if (!process.ended) return std::move(process.end);
+    throw OwnerGoneError(socket.is_closed()
+                             ? "the process that listened there has ended"
+                             : "the process that listened there has ended, and another has its "
+                               "socket still");
 }
 
 std::chrono::milliseconds pause_of_attach(Error const& error) {
