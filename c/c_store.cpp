@@ -27,30 +27,21 @@ Store connect_to_store(char const* path, carillon_store_connect_options const* g
 
 Store const& store_at(carillon_store const* store) { return checked(store, "store").store; }
 
-template <class Buffer>
+Buffer const& buffer_at(carillon_buffer const* buffer) { return checked(buffer, "buffer").buffer; }
+
 carillon_buffer_info info_of_buffer(Buffer const& buffer) {
     carillon_buffer_info info{};
     info.id = buffer.id();
     info.bytes = buffer.size();
+    info.sealed = buffer.is_mutable() ? 0 : 1;
     info.host_memory = buffer.is_cpu() ? 1 : 0;
     copy_name(info.name, buffer.name());
-    if constexpr (Buffer::is_mutable()) {
-        info.host = buffer.mutable_data().data();
-    } else {
-        info.sealed = 1;
-        info.host = const_cast<std::byte*>(buffer.data().data());
-    }
+    info.host = const_cast<std::byte*>(buffer.data().data());
     try {
-        info.device = const_cast<void*>(static_cast<void const*>(buffer.device_ptr()));
+        info.device = const_cast<void*>(buffer.device_ptr());
     } catch (UnsupportedError const&) {  // no kernel of this process finds it
     }
     return info;
-}
-
-MutableBuffer& writable(carillon_buffer* buffer) {
-    auto* const open = std::get_if<MutableBuffer>(&checked(buffer, "buffer").buffer);
-    if (open == nullptr) throw UsageError("the buffer was sealed");
-    return *open;
 }
 
 carillon_listed_buffer listed(BufferInfo const& buffer) {
@@ -134,29 +125,25 @@ void carillon_buffer_close(carillon_buffer** buffer) { c::close(buffer); }
 carillon_status carillon_buffer_get_info(carillon_buffer const* buffer,
                                          carillon_buffer_info* info) {
     return c::guarded("carillon_buffer_get_info", [&] {
-        c::tell(std::visit([](auto const& of) { return c::info_of_buffer(of); },
-                           c::checked(buffer, "buffer").buffer),
-                info);
+        c::tell(c::info_of_buffer(c::buffer_at(buffer)), info);
     });
 }
 carillon_status carillon_buffer_write(carillon_buffer* buffer, uint64_t offset, void const* from,
                                       uint64_t bytes) {
     return c::guarded("carillon_buffer_write",
-                      [&] { c::writable(buffer).write(c::bytes_at(from, bytes), offset); });
+                      [&] { c::checked(buffer, "buffer").buffer.write(c::bytes_at(from, bytes), offset); });
 }
 carillon_status carillon_buffer_read(carillon_buffer const* buffer, uint64_t offset, void* to,
                                      uint64_t bytes) {
     return c::guarded("carillon_buffer_read", [&] {
-        auto const* const of = std::get_if<carillon::Buffer>(&c::checked(buffer, "buffer").buffer);
-        if (of == nullptr) throw carillon::UsageError("the buffer was not sealed");
-        of->read(c::room_at(to, bytes), offset);
+        carillon::Buffer const& of = c::buffer_at(buffer);
+        if (of.is_mutable()) throw carillon::UsageError("the buffer was not sealed");
+        of.read(c::room_at(to, bytes), offset);
     });
 }
 carillon_status carillon_buffer_seal(carillon_buffer* buffer) {
-    return c::guarded("carillon_buffer_seal", [&] {
-        carillon::Buffer sealed = c::writable(buffer).seal();
-        buffer->buffer = std::move(sealed);
-    });
+    return c::guarded("carillon_buffer_seal",
+                      [&] { (void)c::checked(buffer, "buffer").buffer.seal(); });
 }
 
 carillon_status carillon_store_events_open(carillon_store const* store,

@@ -13,7 +13,6 @@
 #include <span>
 #include <string_view>
 #include <type_traits>
-#include <variant>
 
 #include "carillon.h"
 #include "carillon/bytes.hpp"
@@ -90,7 +89,7 @@ struct carillon_store_sealed {
     carillon::SealedBuffers buffers;
 };
 struct carillon_buffer {
-    std::variant<carillon::MutableBuffer, carillon::Buffer> buffer;
+    carillon::Buffer buffer;
 };
 
 namespace carillon::c {

@@ -12,10 +12,10 @@ int main(int argc, char** argv) try {
 
     carillon::Store const store(argv[1]);
     auto const bytes = std::as_bytes(std::span(prices));
-    carillon::MutableBuffer table = store.create("prices", bytes.size());
+    carillon::Buffer table = store.create("prices", bytes.size());
     table.write(bytes);
-    carillon::Buffer const sealed = table.seal();
-    std::printf("buffer %llu is sealed\n", static_cast<unsigned long long>(sealed.id()));
+    table.seal();
+    std::printf("buffer %llu is sealed\n", static_cast<unsigned long long>(table.id()));
     return 0;
 } catch (carillon::Error const& error) {
     std::fprintf(stderr, "%s\n", error.what());

@@ -43,7 +43,7 @@ class StoreWay {
     StorePut put(Content& content) {
         auto const bytes = content.next();
         Time const begin = time_now();
-        MutableBuffer buffer = store_->create("", bytes.size());
+        Buffer buffer = store_->create("", bytes.size());
         Time const created = time_now();
         buffer.write(bytes);
         Time const written = time_now();
@@ -55,7 +55,7 @@ class StoreWay {
                 span_of(written, sealed), span_of(written, end)};
     }
     void end() {
-        MutableBuffer last = store_->create(last_buffer, 1);
+        Buffer last = store_->create(last_buffer, 1);
         (void)last.seal();
         reader_.await_end();
         owner_.talk().say("end");

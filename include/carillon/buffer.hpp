@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "carillon/detail/wire/language.hpp"
@@ -18,7 +19,6 @@
 namespace carillon {
 namespace detail {
 class BufferHold;
-template <class Sealed>
 class NewsSource;
 struct BufferMaker;
 }  // namespace detail
@@ -37,15 +37,17 @@ struct BufferInfo {
     bool operator==(BufferInfo const&) const = default;
 };
 
-// A buffer that nobody writes any more. Copies share it. Its memory stays until the last copy goes,
-// even if the buffer is removed or the store ends. Any thread may use it. A moved-from object has
-// no buffer: each call throws UsageError. In a forked child each call throws ForkError.
+// A buffer of a store. Copies share it. Until seal() it is mutable: its maker alone has it and writes
+// it, by one thread at a time, and it goes with the last copy, or with the process. After seal()
+// nobody writes it, any thread may use it, and its memory stays until the last copy goes, even if
+// the buffer is removed or the store ends. After a move each call throws UsageError. In a forked
+// child each call throws ForkError.
 class Buffer {
    public:
     [[nodiscard]] std::uint64_t id() const;
     [[nodiscard]] std::string const& name() const;
     [[nodiscard]] std::size_t size() const;  // bytes
-    [[nodiscard]] static constexpr bool is_mutable() { return false; }
+    [[nodiscard]] bool is_mutable() const;   // it was not sealed
     // Whether it is host memory: on the emulated device, or if the maker could not map the GPU's.
     [[nodiscard]] bool is_cpu() const;
 
@@ -59,76 +61,46 @@ class Buffer {
     // and for a null pointer.
     void read(std::span<std::byte> to, std::size_t offset = 0) const;
 
-   private:
-    friend struct detail::BufferMaker;
-    friend class MutableBuffer;
-    explicit Buffer(std::shared_ptr<detail::BufferHold> hold);
-
-    std::shared_ptr<detail::BufferHold> hold_;
-};
-
-// A buffer that its maker writes. The buffer goes with this object, or with the process, unless it
-// was sealed. One thread at a time. After seal() or a move each call throws UsageError. In a forked
-// child each call throws ForkError.
-class MutableBuffer {
-   public:
-    MutableBuffer(MutableBuffer&&) noexcept;
-    MutableBuffer& operator=(MutableBuffer&&) noexcept;
-    MutableBuffer(MutableBuffer const&) = delete;
-    MutableBuffer& operator=(MutableBuffer const&) = delete;
-    ~MutableBuffer();
-
-    [[nodiscard]] std::uint64_t id() const;
-    [[nodiscard]] std::string const& name() const;
-    [[nodiscard]] std::size_t size() const;  // bytes
-    [[nodiscard]] static constexpr bool is_mutable() { return true; }
-    [[nodiscard]] bool is_cpu() const;  // see Buffer
-
+    // The next four throw UsageError for a sealed buffer.
     // The mapping in this process. A GPU's is usually write-combining: write whole lines and do not
-    // read. It is void after seal(). The bytes are 0 at first, or those that a buffer of the same
-    // user has left there.
+    // read. It is void after seal(), as data() and both device pointers are. The bytes are 0 at
+    // first, or those that a buffer of the same user has left there.
     [[nodiscard]] std::span<std::byte> mutable_data() const;
-    // The address for kernels of this process; see Buffer. Kernels must have finished writing
-    // before seal().
-    [[nodiscard]] void* device_ptr() const;
+    // device_ptr() for kernels that write. They must have finished before seal().
+    [[nodiscard]] void* mutable_device_ptr() const;
     // Copies to bytes [offset, offset + from.size()), in whole lines where that is faster. Throws
     // UsageError for a range outside the buffer and for a null pointer.
     void write(std::span<std::byte const> from, std::size_t offset = 0);
-
-    // Makes the buffer immutable, so that others may get it. When it returns, all that this process
-    // has written is in the memory, and pointers to it are void. The buffer stays mutable after
-    // RefusedError (it was removed meanwhile, or another process can still write it: docs/store.md
-    // says where that can be known) and after UsageError (a HostMirror has yet to write to it).
-    // After OwnerGoneError and TimeoutError it is unknown whether the buffer is or will be sealed:
-    // it may not be written (UsageError) unless the system keeps the two apart. seal() again finds
-    // out.
-    [[nodiscard]] Buffer seal();
+    // Makes the buffer immutable, so that others may get it, and returns a copy of this object.
+    // Then all that this process has written is in the memory, and pointers to it are void. The
+    // buffer stays mutable after RefusedError (it was removed meanwhile, or another process can
+    // still write it: docs/store.md says where that can be known) and after UsageError (a
+    // HostMirror has yet to write to it). After OwnerGoneError and TimeoutError it is unknown
+    // whether the buffer is or will be sealed: it may not be written (UsageError) unless the system
+    // keeps the two apart. seal() again finds out.
+    Buffer seal();
 
    private:
     friend struct detail::BufferMaker;
     friend class HostMirror;
-    explicit MutableBuffer(std::shared_ptr<detail::BufferHold> hold);
-    [[nodiscard]] detail::BufferHold& hold() const;
+    explicit Buffer(std::shared_ptr<detail::BufferHold> hold) : hold_(std::move(hold)) {}
 
     std::shared_ptr<detail::BufferHold> hold_;
-    bool sealed_ = false;
 };
 
 struct MirrorOptions {
-    bool read = true;        // the buffer's bytes are copied to the mirror first
-    bool write_back = true;  // the destructor copies them back; for a MutableBuffer
+    bool read = true;        // the buffer's bytes are copied to the mirror first; otherwise 0
+    bool write_back = true;  // the destructor copies them back if the buffer is mutable
 };
 
 // A buffer's bytes in ordinary memory, where loads are cheap. A mirror writes back all bytes: with
-// two mirrors of one buffer the later write_back() replaces the earlier one's bytes.
+// two mirrors of one buffer the later write_back() replaces the earlier one's bytes. What is
+// written to the mirror of a sealed buffer stays there.
 class HostMirror {
    public:
-    // For a buffer that is still written, which may be moved meanwhile. The buffer cannot be sealed
-    // until the mirror has written back or is destroyed. Without `read` the bytes are 0. Reading an
-    // unsealed buffer across the bus is slow.
-    explicit HostMirror(MutableBuffer& buffer, MirrorOptions const& options = {});
-    // For a sealed buffer: bytes that are written here stay here.
-    explicit HostMirror(Buffer const& buffer);
+    // A mutable buffer cannot be sealed until the mirror has written back or is destroyed. Reading
+    // it across the bus is slow.
+    explicit HostMirror(Buffer const& buffer, MirrorOptions const& options = {});
     HostMirror(HostMirror const&) = delete;
     HostMirror& operator=(HostMirror const&) = delete;
     // Writes back, unless write_back() has done so or the buffer has gone; an error is dropped.
@@ -159,11 +131,8 @@ struct SealedBuffer {
 // Reports every buffer that is sealed after this object was made. One thread at a time.
 class SealedEvents {
    public:
-    SealedEvents(SealedEvents&&) noexcept;
-    SealedEvents& operator=(SealedEvents&&) noexcept;
-    SealedEvents(SealedEvents const&) = delete;
-    SealedEvents& operator=(SealedEvents const&) = delete;
-    ~SealedEvents();
+    SealedEvents(SealedEvents&&) noexcept = default;
+    SealedEvents& operator=(SealedEvents&&) noexcept = default;
 
     // For poll(): readable when next() has something to return, or the store has gone. The
     // descriptor belongs to this object.
@@ -174,21 +143,18 @@ class SealedEvents {
 
    private:
     friend struct detail::BufferMaker;
-    using Source = detail::NewsSource<SealedBuffer>;
-    explicit SealedEvents(std::unique_ptr<Source> source);
+    explicit SealedEvents(std::shared_ptr<detail::NewsSource> source)
+        : source_(std::move(source)) {}
 
-    std::unique_ptr<Source> source_;
+    std::shared_ptr<detail::NewsSource> source_;
 };
 
 // Gets every buffer that is sealed after this object was made, in that order: like get(), but one
 // message earlier. One thread at a time; the buffers that it returns are ordinary ones.
 class SealedBuffers {
    public:
-    SealedBuffers(SealedBuffers&&) noexcept;
-    SealedBuffers& operator=(SealedBuffers&&) noexcept;
-    SealedBuffers(SealedBuffers const&) = delete;
-    SealedBuffers& operator=(SealedBuffers const&) = delete;
-    ~SealedBuffers();
+    SealedBuffers(SealedBuffers&&) noexcept = default;
+    SealedBuffers& operator=(SealedBuffers&&) noexcept = default;
 
     // For poll(): readable when next() has a buffer to return, or released buffers to attend to, in
     // which case it returns none. The descriptor belongs to this object.
@@ -206,10 +172,10 @@ class SealedBuffers {
 
    private:
     friend struct detail::BufferMaker;
-    using Source = detail::NewsSource<std::shared_ptr<detail::BufferHold>>;
-    explicit SealedBuffers(std::unique_ptr<Source> source);
+    explicit SealedBuffers(std::shared_ptr<detail::NewsSource> source)
+        : source_(std::move(source)) {}
 
-    std::unique_ptr<Source> source_;
+    std::shared_ptr<detail::NewsSource> source_;
 };
 
 }  // namespace carillon

@@ -32,12 +32,12 @@ namespace {
 // A buffer that is written, until it is sealed. Views of it end before that: nobody may write a
 // sealed buffer.
 struct WrittenBuffer {
-    std::optional<Outside<MutableBuffer>> buffer;
+    std::optional<Outside<Buffer>> buffer;
     unsigned views = 0;
     bool of_another = false;  // process's store
     char const* why_none = "the buffer was sealed";
 
-    [[nodiscard]] MutableBuffer& get() {
+    [[nodiscard]] Buffer& get() {
         if (!buffer) throw UsageError(why_none);
         return **buffer;
     }
@@ -81,12 +81,12 @@ PyType_Slot sealed_slots[] = {
 };
 
 SealedBufferEnd seal(WrittenBuffer& self) {
-    MutableBuffer& buffer = self.get();
+    Buffer& buffer = self.get();
     if (self.views != 0) {
         throw UsageError("it has views still, or another thread writes it");
     }
     // No other thread finds it meanwhile.
-    auto taken = std::make_shared<MutableBuffer>(std::move(buffer));
+    auto taken = std::make_shared<Buffer>(std::move(buffer));
     self.buffer.reset();
     try {
         if (self.of_another) return unless_interrupted([taken] { return taken->seal(); });
@@ -105,7 +105,7 @@ SealedBufferEnd seal(WrittenBuffer& self) {
 
 void write(WrittenBuffer& self, nb::handle data, std::size_t offset) {
     HeldBytes const from(data, HeldBytes::Use::read);
-    MutableBuffer& buffer = self.get();
+    Buffer& buffer = self.get();
     BeingWritten const not_sealed(self);
     OthersRun const others_run;
     buffer.write(from.bytes(), offset);

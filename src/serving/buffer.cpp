@@ -13,13 +13,14 @@ using detail::BufferHold;
 using detail::in_call;
 using detail::in_call_to;
 
-Buffer::Buffer(std::shared_ptr<BufferHold> hold) : hold_(std::move(hold)) {}
-
 std::uint64_t Buffer::id() const { return in_call_to("Buffer::id", hold_, &BufferHold::id); }
 std::string const& Buffer::name() const {
     return in_call_to("Buffer::name", hold_, &BufferHold::name);
 }
 std::size_t Buffer::size() const { return in_call_to("Buffer::size", hold_, &BufferHold::size); }
+bool Buffer::is_mutable() const {
+    return in_call_to("Buffer::is_mutable", hold_, &BufferHold::is_mutable);
+}
 bool Buffer::is_cpu() const { return in_call_to("Buffer::is_cpu", hold_, &BufferHold::of_host); }
 
 std::span<std::byte const> Buffer::data() const {
@@ -34,45 +35,28 @@ void Buffer::read(std::span<std::byte> to, std::size_t offset) const {
     in_call_to("Buffer::read", hold_, [&](BufferHold const& held) {
         detail::require_range(offset, to.size(), held.size());
         detail::require_bytes_there(to);
+        (void)held.host();
         if (!to.empty()) held.read(to, offset);
     });
 }
 
-MutableBuffer::MutableBuffer(std::shared_ptr<BufferHold> hold) : hold_(std::move(hold)) {}
-MutableBuffer::MutableBuffer(MutableBuffer&&) noexcept = default;
-MutableBuffer& MutableBuffer::operator=(MutableBuffer&&) noexcept = default;
-MutableBuffer::~MutableBuffer() = default;
-
-BufferHold& MutableBuffer::hold() const {
-    if (sealed_) throw UsageError("the buffer is sealed: nobody writes it any more");
-    return detail::owned_here(hold_);
+std::span<std::byte> Buffer::mutable_data() const {
+    return in_call_to("Buffer::mutable_data", hold_, [](BufferHold const& held) {
+        held.require_mutable();
+        return held.host();
+    });
 }
 
-std::uint64_t MutableBuffer::id() const {
-    return in_call("MutableBuffer::id", [&] { return hold().id(); });
-}
-std::string const& MutableBuffer::name() const {
-    return in_call(
-        "MutableBuffer::name", [&]() -> auto const& { return hold().name(); });
-}
-std::size_t MutableBuffer::size() const {
-    return in_call("MutableBuffer::size", [&] { return hold().size(); });
-}
-bool MutableBuffer::is_cpu() const {
-    return in_call("MutableBuffer::is_cpu", [&] { return hold().of_host(); });
+void* Buffer::mutable_device_ptr() const {
+    return in_call_to("Buffer::mutable_device_ptr", hold_, [](BufferHold const& held) {
+        held.require_mutable();
+        return held.device_ptr();
+    });
 }
 
-std::span<std::byte> MutableBuffer::mutable_data() const {
-    return in_call("MutableBuffer::mutable_data", [&] { return hold().host(); });
-}
-
-void* MutableBuffer::device_ptr() const {
-    return in_call("MutableBuffer::device_ptr", [&] { return hold().device_ptr(); });
-}
-
-void MutableBuffer::write(std::span<std::byte const> from, std::size_t offset) {
-    in_call("MutableBuffer::write", [&] {
-        BufferHold const& held = hold();
+void Buffer::write(std::span<std::byte const> from, std::size_t offset) {
+    in_call_to("Buffer::write", hold_, [&](BufferHold const& held) {
+        held.require_mutable();
         detail::require_range(offset, from.size(), held.size());
         detail::require_bytes_there(from);
         (void)held.host();
@@ -80,29 +64,16 @@ void MutableBuffer::write(std::span<std::byte const> from, std::size_t offset) {
     });
 }
 
-Buffer MutableBuffer::seal() {
-    return in_call("MutableBuffer::seal", [&] {
-        hold().seal();
-        sealed_ = true;
-        return Buffer(std::move(hold_));
-    });
+Buffer Buffer::seal() {
+    in_call_to("Buffer::seal", hold_, &BufferHold::seal);
+    return *this;
 }
 
-HostMirror::HostMirror(MutableBuffer& buffer, MirrorOptions const& options) try
+HostMirror::HostMirror(Buffer const& buffer, MirrorOptions const& options) try
     : bytes_(buffer.size()), to_(buffer.hold_) {
-    BufferHold& held = buffer.hold();
-    if (options.read) {
-        (void)held.host();
-        held.read(bytes_, 0);
-    }
-    writes_back_ = options.write_back;
-    if (writes_back_) held.await_mirror();
-} catch (...) {
-    detail::throw_named("HostMirror");
-}
-
-HostMirror::HostMirror(Buffer const& buffer) try : bytes_(buffer.size()) {
-    buffer.read(bytes_);
+    if (options.read) buffer.read(bytes_);
+    writes_back_ = options.write_back && buffer.is_mutable();
+    if (writes_back_) buffer.hold_->await_mirror();
 } catch (...) {
     detail::throw_named("HostMirror");
 }
@@ -129,36 +100,28 @@ void HostMirror::write_back() {
     });
 }
 
-SealedEvents::SealedEvents(std::unique_ptr<Source> source) : source_(std::move(source)) {}
-SealedEvents::SealedEvents(SealedEvents&&) noexcept = default;
-SealedEvents& SealedEvents::operator=(SealedEvents&&) noexcept = default;
-SealedEvents::~SealedEvents() = default;
-
 int SealedEvents::descriptor() const {
-    return in_call_to("SealedEvents::descriptor", source_, &Source::descriptor);
+    return in_call_to("SealedEvents::descriptor", source_, &detail::NewsSource::descriptor);
 }
 
 std::optional<SealedBuffer> SealedEvents::next(std::chrono::nanoseconds timeout) {
-    return in_call_to("SealedEvents::next", source_, &Source::next, timeout);
+    auto news = in_call_to("SealedEvents::next", source_, &detail::NewsSource::next, timeout);
+    if (!news) return {};
+    return std::move(news->told);
 }
 
-SealedBuffers::SealedBuffers(std::unique_ptr<Source> source) : source_(std::move(source)) {}
-SealedBuffers::SealedBuffers(SealedBuffers&&) noexcept = default;
-SealedBuffers& SealedBuffers::operator=(SealedBuffers&&) noexcept = default;
-SealedBuffers::~SealedBuffers() = default;
-
 int SealedBuffers::descriptor() const {
-    return in_call_to("SealedBuffers::descriptor", source_, &Source::descriptor);
+    return in_call_to("SealedBuffers::descriptor", source_, &detail::NewsSource::descriptor);
 }
 
 std::optional<Buffer> SealedBuffers::next(std::chrono::nanoseconds timeout) {
-    auto hold = in_call_to("SealedBuffers::next", source_, &Source::next, timeout);
-    if (!hold) return {};
-    return detail::BufferMaker::make<Buffer>(*std::move(hold));
+    auto news = in_call_to("SealedBuffers::next", source_, &detail::NewsSource::next, timeout);
+    if (!news) return {};
+    return detail::BufferMaker::make<Buffer>(std::move(news->hold));
 }
 
 std::uint64_t SealedBuffers::missed() const {
-    return in_call_to("SealedBuffers::missed", source_, &Source::missed);
+    return in_call_to("SealedBuffers::missed", source_, &detail::NewsSource::missed);
 }
 
 }  // namespace carillon

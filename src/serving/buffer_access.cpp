@@ -65,6 +65,10 @@ void BufferHold::require_settled() const {
         "again finds out");
 }
 
+void BufferHold::require_mutable() const {
+    if (sealed_) throw UsageError("the buffer was sealed: nobody writes it any more");
+}
+
 std::span<std::byte> BufferHold::host() const {
     require_settled();
     if (std::byte* const there = view_->host()) return {there, size_};
@@ -86,6 +90,7 @@ void* BufferHold::device_ptr() const {
 // before, either. Without an answer it may be sealed, now or later: the system seals nothing that
 // somebody has mapped for writing, and a buffer that it cannot seal is written no more.
 void BufferHold::seal() {
+    require_mutable();
     if (mirrors_ != 0) {
         throw UsageError(
             "a HostMirror has not written back yet: its write_back(), or its end, "
@@ -114,6 +119,7 @@ void BufferHold::seal() {
         throw;
     }
     may_be_sealed_ = false;
+    sealed_ = true;
     view_->use_for(BufferUse::reading);
 }
 

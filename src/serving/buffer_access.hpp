@@ -29,10 +29,7 @@ namespace carillon::detail {
 class BufferHold;
 class BufferTable;
 class Link;
-template <class Sealed>
 class NewsSource;
-using ToldSource = NewsSource<SealedBuffer>;
-using LentSource = NewsSource<std::shared_ptr<BufferHold>>;
 
 // Names a buffer: by its number, or by its name if the number is 0.
 struct BufferKey {
@@ -46,6 +43,9 @@ struct BufferKey {
 // Throws UsageError for a name or a size that none can have.
 void require_buffer(std::string_view name, std::size_t bytes);
 
+// Whether a source says which buffers are sealed, or brings them.
+enum class NewsKind : bool { told, brought };
+
 // A store, as its buffers and the program have it. It throws what Store says.
 class BufferAccess {
    public:
@@ -55,15 +55,15 @@ class BufferAccess {
     [[nodiscard]] virtual std::shared_ptr<BufferHold> get(BufferKey const& key) = 0;
     virtual void remove(BufferKey const& key) = 0;
     [[nodiscard]] virtual std::vector<BufferInfo> list() = 0;
-    [[nodiscard]] virtual std::unique_ptr<ToldSource> sealed_events() = 0;
-    [[nodiscard]] virtual std::unique_ptr<LentSource> sealed_buffers() = 0;
+    [[nodiscard]] virtual std::shared_ptr<NewsSource> news(NewsKind kind) = 0;
     // table() throws if the store is another process's, owner() if it is this one's.
     [[nodiscard]] virtual std::shared_ptr<BufferTable> const& table() const;
     [[nodiscard]] virtual ConnectedOwner const& owner() const;
     [[nodiscard]] virtual std::string why_host_memory() const { return {}; }
-    // The program's Store goes.
+    // The program's Store goes, in the process that made it.
     virtual void close() noexcept {}
     void require_own() const { mark_.require_own(); }
+    [[nodiscard]] bool inherited() const { return mark_.inherited(); }
 
     // Holds copy with it.
     [[nodiscard]] virtual CopyTeam& team() = 0;
@@ -87,8 +87,13 @@ class BufferAccess {
 class BufferHold {
    public:
     BufferHold(std::uint64_t id, std::string name, std::size_t size, bool of_host,
-               std::shared_ptr<BufferView> view)
-        : id_(id), name_(std::move(name)), size_(size), of_host_(of_host), view_(std::move(view)) {}
+               bool sealed, std::shared_ptr<BufferView> view)
+        : id_(id),
+          name_(std::move(name)),
+          size_(size),
+          of_host_(of_host),
+          sealed_(sealed),
+          view_(std::move(view)) {}
     // A forked child does not run it (make_hold).
     ~BufferHold();
     // Call this for a complete hold alone: before, its maker gives the buffer back.
@@ -100,6 +105,9 @@ class BufferHold {
     [[nodiscard]] std::string const& name() const { return name_; }
     [[nodiscard]] std::size_t size() const { return size_; }
     [[nodiscard]] bool of_host() const { return of_host_; }
+    [[nodiscard]] bool is_mutable() const { return !sealed_; }
+    // Throws UsageError if it is sealed.
+    void require_mutable() const;
     // Both need at least one byte, and all of them in the buffer.
     void write(std::size_t offset, std::span<std::byte const> from) const {
         view_->write(store_->team(), offset, from.data(), from.size());
@@ -111,7 +119,7 @@ class BufferHold {
     [[nodiscard]] std::span<std::byte> host() const;
     // Throws as host(), and UnsupportedError if the device has no address for it.
     [[nodiscard]] void* device_ptr() const;
-    // Throws UsageError while a mirror is awaited.
+    // Throws UsageError if it is sealed, and while a mirror is awaited.
     void seal();
     // A mirror is going to write to it; forget_mirror(): it has, or will not.
     void await_mirror() { ++mirrors_; }
@@ -127,6 +135,7 @@ class BufferHold {
     std::string name_;
     std::size_t size_;
     bool of_host_;
+    bool sealed_;
     std::shared_ptr<BufferView> view_;
     unsigned mirrors_ = 0;
     bool may_be_sealed_ = false;  // seal() was not answered, and nothing else prevents writes
@@ -146,20 +155,23 @@ template <class... Arguments>
 // How long to look for something before sleeping: 0 if its maker needs the processor.
 [[nodiscard]] std::chrono::nanoseconds spin_time(std::chrono::nanoseconds wanted);
 
-// Says which buffers are sealed, or brings them.
-template <class Sealed>
+// A buffer that was sealed, as a source of either kind says it.
+struct News {
+    SealedBuffer told{};
+    std::shared_ptr<BufferHold> hold{};
+};
+
+// Says which buffers are sealed, or brings them. A forked child does not destroy it.
 class NewsSource {
    public:
     virtual ~NewsSource() = default;
     [[nodiscard]] virtual int descriptor() const = 0;
     // None: none came in time.
-    [[nodiscard]] virtual std::optional<Sealed> next(std::chrono::nanoseconds timeout) = 0;
+    [[nodiscard]] virtual std::optional<News> next(std::chrono::nanoseconds timeout) = 0;
     [[nodiscard]] std::uint64_t missed() const { return missed_; }
     void require_own() const { mark_.require_own(); }
 
    protected:
-    [[nodiscard]] bool inherited() const { return mark_.inherited(); }
-
     std::uint64_t missed_ = 0;
 
    private:

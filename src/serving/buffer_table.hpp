@@ -17,7 +17,6 @@
 #include <utility>
 #include <vector>
 
-#include "carillon/detail/host/process_mark.hpp"
 #include "carillon/store.hpp"
 #include "serving/buffer_access.hpp"
 #include "serving/client_messages.hpp"
@@ -51,7 +50,6 @@ class BufferTable {
     // Says, for people, why this process has descriptors for fewer buffers than its options say;
     // empty: it has enough.
     [[nodiscard]] std::string why_fewer_buffers() const;
-    [[nodiscard]] bool inherited() const { return mark_.inherited(); }
 
     // All throw Refused, and create() what Device::allocate throws. The caller holds what it gets.
     [[nodiscard]] HeldBuffer create(BufferUser const& by, std::string const& name,
@@ -126,7 +124,6 @@ class BufferTable {
     void keep(std::shared_ptr<StoreMemory> const& memory) noexcept;
     [[nodiscard]] static BufferInfo info_of(Entry const& entry);
 
-    ProcessMark mark_;
     Device device_;
     StoreOptions options_;
     bool all_of_host_;
@@ -146,16 +143,15 @@ class BufferTable {
     std::atomic<bool> closed_ = false;
 };
 
-// Wakes `wakeup` whenever a buffer is sealed, and when the store goes.
+// Wakes `wakeup` whenever a buffer is sealed, and when the store goes. A forked child does not
+// destroy it.
 class SealedFollower {
    public:
     SealedFollower(std::shared_ptr<BufferTable> table, Wakeup const& wakeup)
         : table_(std::move(table)), wakeup_(wakeup) {
         table_->follow(wakeup_);
     }
-    ~SealedFollower() {
-        if (!table_->inherited()) table_->follow_no_more(wakeup_);
-    }
+    ~SealedFollower() { table_->follow_no_more(wakeup_); }
     SealedFollower(SealedFollower const&) = delete;
     SealedFollower& operator=(SealedFollower const&) = delete;
 

@@ -4,7 +4,9 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "carillon/device.hpp"
 #include "carillon/memory.hpp"
@@ -16,20 +18,29 @@ namespace carillon::detail {
 
 enum class BufferUse : std::uint8_t { none, reading, writing };
 
+// Shared memory of the host's can be sealed, and is mapped anew for each use. Memory of a driver's
+// stays mapped: the CPU's pages are made read-only where the driver's mapping lets them.
 class BufferView {
    public:
-    explicit BufferView(bool write_combining) : write_combining_(write_combining) {}
-    virtual ~BufferView() = default;
-    BufferView(BufferView const&) = delete;
-    BufferView& operator=(BufferView const&) = delete;
+    // The addresses of a driver's memory, and its owner. `sync`: for memory that is not coherent.
+    struct Mapped {
+        void* host = nullptr;
+        void* device = nullptr;  // nullptr: kernels of this process cannot reach it
+        std::size_t size = 0;
+        RangeSync const* sync = nullptr;
+        std::shared_ptr<void const> memory{};
+    };
+    BufferView(Mapped mapped, bool write_combining)
+        : mapped_(std::move(mapped)), write_combining_(write_combining) {}
+    BufferView(std::shared_ptr<FileDescriptor const> file, std::size_t size)
+        : file_(std::move(file)), mapped_{.size = size}, use_(BufferUse::none) {}
 
     // It may map the memory anew. Throws SystemError.
-    virtual void use_for(BufferUse use) = 0;
+    void use_for(BufferUse use);
     // Whether the system seals the memory: then nobody may have it mapped for writing.
-    [[nodiscard]] virtual bool sealed_by_system() const = 0;
-    [[nodiscard]] virtual std::byte* host() const = 0;
-    // nullptr: kernels of this process cannot reach it.
-    [[nodiscard]] virtual void* device() const = 0;
+    [[nodiscard]] bool sealed_by_system() const { return file_ != nullptr; }
+    [[nodiscard]] std::byte* host() const { return static_cast<std::byte*>(mapped_.host); }
+    [[nodiscard]] void* device() const { return mapped_.device; }
     [[nodiscard]] bool write_combining() const { return write_combining_; }
     // Both need bytes that are in the memory; `size` is not 0. A team copies across a bus.
     void write(CopyTeam& team, std::size_t offset, std::byte const* from, std::size_t size) const;
@@ -38,57 +49,12 @@ class BufferView {
     void settle(std::size_t size) const;
 
    private:
-    [[nodiscard]] virtual RangeSync const* sync() const = 0;
+    void map_file(BufferUse use);
 
-    bool write_combining_;
-};
-
-// Shared memory of the host's, which can be sealed: it is mapped anew for reading.
-class FileView final : public BufferView {
-   public:
-    FileView(std::shared_ptr<FileDescriptor const> file, std::size_t size)
-        : BufferView(false), file_(std::move(file)), size_(size) {}
-    void use_for(BufferUse use) override;
-    [[nodiscard]] bool sealed_by_system() const override { return true; }
-    [[nodiscard]] std::byte* host() const override {
-        return mapping_ ? static_cast<std::byte*>(mapping_->get()) : nullptr;
-    }
-    [[nodiscard]] void* device() const override { return host(); }
-    [[nodiscard]] FileDescriptor const& file() const { return *file_; }
-
-   private:
-    [[nodiscard]] RangeSync const* sync() const override { return nullptr; }
-
-    std::shared_ptr<FileDescriptor const> file_;
-    std::size_t size_;
-    std::unique_ptr<SharedMapping> mapping_;
-    BufferUse used_ = BufferUse::none;
-};
-
-// Memory of a driver's, which stays mapped: the CPU's pages are made read-only where the driver's
-// mapping lets them.
-class DriverView final : public BufferView {
-   public:
-    // The addresses of the memory, and its owner. `sync`: for memory that is not coherent.
-    struct Mapped {
-        void* host;
-        void* device;
-        std::size_t size;
-        RangeSync const* sync;
-        std::shared_ptr<void const> memory;
-    };
-    DriverView(Mapped mapped, bool write_combining)
-        : BufferView(write_combining), mapped_(std::move(mapped)) {}
-    void use_for(BufferUse use) override;
-    [[nodiscard]] bool sealed_by_system() const override { return false; }
-    [[nodiscard]] std::byte* host() const override { return static_cast<std::byte*>(mapped_.host); }
-    [[nodiscard]] void* device() const override { return mapped_.device; }
-
-   private:
-    [[nodiscard]] RangeSync const* sync() const override { return mapped_.sync; }
-
+    std::shared_ptr<FileDescriptor const> file_;  // of shared memory of the host's
     Mapped mapped_;
-    std::atomic<bool> writable_ = true;  // the last buffer there left it so
+    bool write_combining_ = false;
+    std::atomic<BufferUse> use_ = BufferUse::writing;  // the last buffer in a driver's left it so
 };
 
 // A view of memory of this process's own device.

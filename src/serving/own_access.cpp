@@ -50,12 +50,9 @@ class OwnAccess final : public BufferAccess, public std::enable_shared_from_this
         }
         return all;
     }
-    [[nodiscard]] std::unique_ptr<ToldSource> sealed_events() override;
-    [[nodiscard]] std::unique_ptr<LentSource> sealed_buffers() override;
+    [[nodiscard]] std::shared_ptr<NewsSource> news(NewsKind kind) override;
     [[nodiscard]] std::shared_ptr<BufferTable> const& table() const override { return table_; }
-    void close() noexcept override {
-        if (!table_->inherited()) table_->close();
-    }
+    void close() noexcept override { table_->close(); }
     [[nodiscard]] CopyTeam& team() override { return *team_; }
     void seal(std::uint64_t id, std::function<void()> const& meanwhile) override {
         meanwhile();
@@ -70,7 +67,8 @@ class OwnAccess final : public BufferAccess, public std::enable_shared_from_this
             auto view = lent.memory->view();
             view->use_for(use);
             return make_hold(shared_from_this(), info.id, info.name, info.size,
-                             info.host_memory || table_->device().emulated(), std::move(view));
+                             info.host_memory || table_->device().emulated(), info.sealed,
+                             std::move(view));
         } catch (...) {
             release(info.id);
             throw;
@@ -82,20 +80,39 @@ class OwnAccess final : public BufferAccess, public std::enable_shared_from_this
     std::shared_ptr<CopyTeam> team_;
 };
 
-class OwnTold final : public ToldSource {
+class OwnNews final : public NewsSource {
    public:
-    OwnTold(std::shared_ptr<BufferTable> table)
-        : table_(std::move(table)), follower_(table_, wakeup_), next_(table_->sealed_so_far()) {}
+    OwnNews(std::shared_ptr<OwnAccess> access, NewsKind kind)
+        : access_(std::move(access)),
+          kind_(kind),
+          follower_(access_->table(), wakeup_),
+          next_(access_->table()->sealed_so_far()) {}
 
     [[nodiscard]] int descriptor() const override { return wakeup_.fd(); }
-    [[nodiscard]] std::optional<SealedBuffer> next(std::chrono::nanoseconds timeout) override {
+    [[nodiscard]] std::optional<News> next(std::chrono::nanoseconds timeout) override {
         Deadline const deadline(timeout);
+        while (auto told = next_told(deadline)) {
+            if (kind_ == NewsKind::told) return News{*std::move(told)};
+            missed_ += told->missed + 1;  // unless it is got
+            try {
+                News brought{{}, access_->get({told->id})};
+                --missed_;
+                return brought;
+            } catch (RefusedError const&) {  // it was removed meanwhile
+            }
+        }
+        return {};
+    }
+
+   private:
+    [[nodiscard]] std::optional<SealedBuffer> next_told(Deadline const& deadline) {
+        BufferTable& table = *access_->table();
         for (;;) {
             wakeup_.reset();
-            auto found = table_->sealed(next_);
-            bool const closed = table_->closed();
+            auto found = table.sealed(next_);
+            bool const closed = table.closed();
             auto after = next_;
-            if (closed || table_->sealed(after)) wakeup_.wake();  // there is more to say
+            if (closed || table.sealed(after)) wakeup_.wake();  // there is more to say
             if (found) return found;
             if (closed) throw OwnerGoneError("the store has gone");
             if (deadline.passed()) return {};
@@ -104,45 +121,15 @@ class OwnTold final : public ToldSource {
         }
     }
 
-   private:
-    std::shared_ptr<BufferTable> table_;
+    std::shared_ptr<OwnAccess> access_;
+    NewsKind kind_;
     Wakeup wakeup_;
     SealedFollower follower_;
     std::uint64_t next_;
 };
 
-class OwnLent final : public LentSource {
-   public:
-    OwnLent(std::shared_ptr<OwnAccess> access)
-        : access_(std::move(access)), told_(access_->table()) {}
-
-    [[nodiscard]] int descriptor() const override { return told_.descriptor(); }
-    [[nodiscard]] std::optional<std::shared_ptr<BufferHold>> next(
-        std::chrono::nanoseconds timeout) override {
-        Deadline const deadline(timeout);
-        while (auto const sealed = told_.next(deadline.left())) {
-            missed_ += sealed->missed;
-            try {
-                return access_->get({sealed->id});
-            } catch (RefusedError const&) {  // it was removed meanwhile
-                ++missed_;
-            } catch (...) {
-                ++missed_;
-                throw;
-            }
-        }
-        return {};
-    }
-
-   private:
-    std::shared_ptr<OwnAccess> access_;
-    OwnTold told_;
-};
-
-std::unique_ptr<ToldSource> OwnAccess::sealed_events() { return std::make_unique<OwnTold>(table_); }
-
-std::unique_ptr<LentSource> OwnAccess::sealed_buffers() {
-    return std::make_unique<OwnLent>(shared_from_this());
+std::shared_ptr<NewsSource> OwnAccess::news(NewsKind kind) {
+    return make_shared_own<OwnNews>(shared_from_this(), kind);
 }
 
 }  // namespace

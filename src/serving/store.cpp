@@ -13,6 +13,7 @@ using detail::BufferAccess;
 using detail::BufferMaker;
 using detail::in_call_to;
 using detail::key_of;
+using detail::NewsKind;
 
 Store::Store(Device const& device, StoreOptions const& options) try
     : Store(detail::make_store(device, options)) {
@@ -34,13 +35,13 @@ Store& Store::operator=(Store&& other) noexcept {
     return *this;
 }
 Store::~Store() {
-    if (access_ != nullptr) access_->close();
+    if (access_ != nullptr && !access_->inherited()) access_->close();
 }
 
-MutableBuffer Store::create(NameArgument name, std::size_t bytes) const {
+Buffer Store::create(NameArgument name, std::size_t bytes) const {
     return in_call_to("Store::create", access_, [&](BufferAccess& access) {
         detail::require_buffer(name, bytes);
-        return BufferMaker::make<MutableBuffer>(access.create(std::string(name), bytes));
+        return BufferMaker::make<Buffer>(access.create(std::string(name), bytes));
     });
 }
 
@@ -69,12 +70,12 @@ std::vector<BufferInfo> Store::list() const {
 
 SealedEvents Store::sealed_events() const {
     return BufferMaker::make<SealedEvents>(
-        in_call_to("Store::sealed_events", access_, &BufferAccess::sealed_events));
+        in_call_to("Store::sealed_events", access_, &BufferAccess::news, NewsKind::told));
 }
 
 SealedBuffers Store::sealed_buffers() const {
     return BufferMaker::make<SealedBuffers>(
-        in_call_to("Store::sealed_buffers", access_, &BufferAccess::sealed_buffers));
+        in_call_to("Store::sealed_buffers", access_, &BufferAccess::news, NewsKind::brought));
 }
 
 Server Store::serve(PathArgument const& path, ServeOptions const& options) const {

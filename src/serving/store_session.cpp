@@ -58,23 +58,9 @@ class StoreSession final : public BufferAccess, public std::enable_shared_from_t
         make_ready(said<BufferDone>(answer).spare);
     }
     [[nodiscard]] std::vector<BufferInfo> list() override;
-    [[nodiscard]] std::unique_ptr<ToldSource> sealed_events() override;
-    [[nodiscard]] std::unique_ptr<LentSource> sealed_buffers() override;
-    // This needs a connection for it alone: next_lent() finds what is sealed from now on.
-    void watch() {
-        Alone const alone(*this);
-        OwnerAnswer answer = link_->ask(WatchBuffers{SealedNews::buffers}, link_->due());
-        (void)said<BufferDone>(answer);
-    }
-    // next_lent() finds nothing any more, and buffers that it has not found yet are given back. The
-    // store may read nothing for long: it takes back what is on its way when it reads this.
-    void unwatch() noexcept {
-        link_->drop_news();
-        link_->tell(WatchBuffers{SealedNews::none, link_->came_unasked()});
-    }
+    [[nodiscard]] std::shared_ptr<NewsSource> news(NewsKind kind) override;
     // The next lent buffer, if it comes in time; `missed` grows by those that were not lent.
-    [[nodiscard]] std::optional<std::shared_ptr<BufferHold>> next_lent(Deadline const& deadline,
-                                                                       std::uint64_t& missed);
+    [[nodiscard]] std::optional<News> next_lent(Deadline const& deadline, std::uint64_t& missed);
 
     [[nodiscard]] CopyTeam& team() override { return *team_; }
     void seal(std::uint64_t id, std::function<void()> const& meanwhile) override {
@@ -167,46 +153,39 @@ class StoreSession final : public BufferAccess, public std::enable_shared_from_t
     std::shared_ptr<CopyTeam> team_;
 };
 
-// It has a connection of its own, on which nothing else comes.
-class OthersTold final : public ToldSource {
+// It has a connection of its own, on which comes what nobody has asked for.
+class OthersNews final : public NewsSource {
    public:
-    explicit OthersTold(std::shared_ptr<Link> link) : link_(std::move(link)) {
-        OwnerAnswer answer = link_->ask(WatchBuffers{}, link_->due());
+    OthersNews(std::shared_ptr<StoreSession> session, NewsKind kind)
+        : session_(std::move(session)), brings_(kind == NewsKind::brought) {
+        WatchBuffers const watch{brings_ ? SealedNews::buffers : SealedNews::words};
+        OwnerAnswer answer = link().ask(watch, link().due());
         (void)said<BufferDone>(answer);
     }
+    OthersNews(OthersNews const&) = delete;
+    OthersNews& operator=(OthersNews const&) = delete;
+    // Buffers that it has returned keep the connection; those that it has not returned are given
+    // back. The store may read nothing for long: it takes back what is on its way when it reads
+    // this.
+    ~OthersNews() override {
+        if (session_.use_count() == 1) return;
+        link().drop_news();
+        link().tell(WatchBuffers{SealedNews::none, link().came_unasked()});
+    }
 
-    [[nodiscard]] int descriptor() const override { return link_->descriptor(); }
-    [[nodiscard]] std::optional<SealedBuffer> next(std::chrono::nanoseconds timeout) override {
-        auto came = link_->next_news(Deadline(timeout));
+    [[nodiscard]] int descriptor() const override { return link().descriptor(); }
+    [[nodiscard]] std::optional<News> next(std::chrono::nanoseconds timeout) override {
+        if (brings_) return session_->next_lent(Deadline(timeout), missed_);
+        auto came = link().next_news(Deadline(timeout));
         if (!came) return {};
-        return std::move(said<SealedBuffer>(*came));
+        return News{std::move(said<SealedBuffer>(*came))};
     }
 
    private:
-    std::shared_ptr<Link> link_;
-};
+    [[nodiscard]] Link& link() const { return session_->link(); }
 
-// It has a connection of its own, on which buffers come that nobody has asked for.
-class OthersLent final : public LentSource {
-   public:
-    explicit OthersLent(std::shared_ptr<StoreSession> session) : session_(std::move(session)) {
-        session_->watch();
-    }
-    OthersLent(OthersLent const&) = delete;
-    OthersLent& operator=(OthersLent const&) = delete;
-    // Buffers that it has returned keep the connection; no others are to come by it then.
-    ~OthersLent() override {
-        if (!inherited() && session_.use_count() != 1) session_->unwatch();
-    }
-
-    [[nodiscard]] int descriptor() const override { return session_->link().descriptor(); }
-    [[nodiscard]] std::optional<std::shared_ptr<BufferHold>> next(
-        std::chrono::nanoseconds timeout) override {
-        return session_->next_lent(Deadline(timeout), missed_);
-    }
-
-   private:
     std::shared_ptr<StoreSession> session_;
+    bool brings_;
 };
 
 std::shared_ptr<BufferHold> StoreSession::hold_of(OwnerAnswer& answer, bool sealed) {
@@ -220,7 +199,7 @@ std::shared_ptr<BufferHold> StoreSession::hold_of(OwnerAnswer& answer, bool seal
         view->use_for(lent.sealed ? BufferUse::reading : BufferUse::writing);
         across_a_bus_ = view->write_combining();
         bool const of_host = lent.memory.source != MemorySource::vulkan || !lent.memory.uuid;
-        return make_hold(shared_from_this(), lent.buffer, lent.name, lent.bytes, of_host,
+        return make_hold(shared_from_this(), lent.buffer, lent.name, lent.bytes, of_host, sealed,
                          std::move(view));
     } catch (std::exception const& error) {
         try {
@@ -324,12 +303,8 @@ std::vector<BufferInfo> StoreSession::list() {
     }
 }
 
-std::unique_ptr<ToldSource> StoreSession::sealed_events() {
-    return std::make_unique<OthersTold>(link_->again());
-}
-
-std::unique_ptr<LentSource> StoreSession::sealed_buffers() {
-    return std::make_unique<OthersLent>(make_shared_own<StoreSession>(link_->again()));
+std::shared_ptr<NewsSource> StoreSession::news(NewsKind kind) {
+    return make_shared_own<OthersNews>(make_shared_own<StoreSession>(link_->again()), kind);
 }
 
 // A store that sends MissedBuffers again and again keeps nobody for ever.
@@ -345,14 +320,13 @@ std::optional<OwnerAnswer> StoreSession::receive_lent(Deadline const& deadline,
     return {};
 }
 
-std::optional<std::shared_ptr<BufferHold>> StoreSession::next_lent(Deadline const& deadline,
-                                                                   std::uint64_t& missed) {
+std::optional<News> StoreSession::next_lent(Deadline const& deadline, std::uint64_t& missed) {
     auto came = receive_lent(deadline, missed);
     if (!came) return {};
     Alone const alone(*this);
     if (auto const* lent = std::get_if<LentBuffer>(&came->message)) missed += lent->missed;
     try {
-        return hold_of(*came, true);
+        return News{{}, hold_of(*came, true)};
     } catch (...) {
         ++missed;
         throw;

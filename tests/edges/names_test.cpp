@@ -133,8 +133,8 @@ TEST_F(NamesTest, callsOfServersAndStores) {
     Store const moved(std::move(gone));
     Server server;
     server.add(store);
-    MutableBuffer open = store.create("open", 64);
-    MutableBuffer made = store.create("made", 64);
+    Buffer open = store.create("open", 64);
+    Buffer made = store.create("made", 64);
     Buffer const sealed = made.seal();
     HostMirror mirror(open);
     std::vector<std::byte> bytes(65);
@@ -155,9 +155,10 @@ TEST_F(NamesTest, callsOfServersAndStores) {
         {"Store::owner", [&] { (void)store.owner(); }},
         {"Store::serve", [&] { (void)store.serve(nowhere); }},
         {"Store::list", [&] { (void)gone.list(); }},  // NOLINT: it was moved from
-        {"MutableBuffer::write", [&] { open.write(bytes, 0); }},
-        {"MutableBuffer::seal", [&] { (void)open.seal(); }},
-        {"MutableBuffer::size", [&] { (void)made.size(); }},
+        {"Buffer::write", [&] { open.write(bytes, 0); }},
+        {"Buffer::seal", [&] { (void)open.seal(); }},
+        {"Buffer::mutable_data", [&] { (void)made.mutable_data(); }},
+        {"Buffer::mutable_device_ptr", [&] { (void)made.mutable_device_ptr(); }},
         {"Buffer::read", [&] { sealed.read(bytes); }},
         {"HostMirror", [&] { HostMirror const late(made); }},
         {"HostMirror::write_back",

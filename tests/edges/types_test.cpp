@@ -50,7 +50,6 @@ Row const rows[] = {
     {"Connection", kind<Connection>()},
     {"Store", kind<Store>()},
     {"Buffer", kind<Buffer>()},
-    {"MutableBuffer", kind<MutableBuffer>()},
     {"HostMirror", kind<HostMirror>()},
     {"SealedEvents", kind<SealedEvents>()},
     {"SealedBuffers", kind<SealedBuffers>()},

@@ -14,7 +14,7 @@ namespace carillon::test {
 inline constexpr std::size_t some_bytes = 100'000;
 
 std::uint64_t put(Store const& store, std::byte content, std::size_t bytes = some_bytes) {
-    MutableBuffer made = store.create("", bytes);
+    Buffer made = store.create("", bytes);
     made.write(std::vector(bytes, content));
     return made.seal().id();
 }

@@ -85,7 +85,7 @@ TEST_P(BufferKindsTest, kernelsFindThemOnTheDevice) {
     Store const client(path.get(), {.timeout = patience, .device = device()});
     std::vector<std::byte> bytes(50'000);
     for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i * 11);
-    MutableBuffer made = client.create("bytes", bytes.size());
+    Buffer made = client.create("bytes", bytes.size());
     made.write(bytes);
     Buffer const there = made.seal();
     Buffer const here = store.get("bytes");

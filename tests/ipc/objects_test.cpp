@@ -76,7 +76,7 @@ TEST_F(ObjectsTest, storeOfBuffersIsServedBesideKernels) {
     Store const buffers = owner.store();
     EXPECT_EQ(buffers.owner().instance, owner.owner().instance);
     auto channel = owner.channel<Ask, Told>("quotes");
-    MutableBuffer const open = buffers.create("", 1);
+    Buffer const open = buffers.create("", 1);
     EXPECT_EQ(buffers.create("prices", 100).seal().name(), "prices");
     EXPECT_EQ(store->get("prices").size(), 100U);
     std::optional<StoreStatus> const status = owner.status().store;

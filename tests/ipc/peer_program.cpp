@@ -264,7 +264,7 @@ int fork_and_end(Arguments const& arguments) {
 // PATH: creates a buffer and ends, and leaves a child.
 int store_fork_and_end(Arguments const& arguments) {
     Store const store(arguments.at(0), {.timeout = long_enough});
-    MutableBuffer const buffer = store.create("unfinished", 100);
+    Buffer const buffer = store.create("unfinished", 100);
     leave_child();
     say("created");
     (void)await_word();
@@ -436,7 +436,7 @@ std::byte pattern_at(std::size_t at, unsigned seed) {
 // PATH NAME BYTES SEED: makes a buffer and writes it, seals it when it is told to, and ends.
 int store_put(Arguments const& arguments) {
     Store const store(arguments.at(0), {.timeout = long_enough});
-    MutableBuffer buffer = store.create(arguments.at(1), std::stoull(arguments.at(2)));
+    Buffer buffer = store.create(arguments.at(1), std::stoull(arguments.at(2)));
     std::vector<std::byte> bytes(buffer.size());
     auto const seed = static_cast<unsigned>(std::stoul(arguments.at(3)));
     for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = pattern_at(i, seed);

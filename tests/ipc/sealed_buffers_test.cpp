@@ -227,7 +227,7 @@ TEST_P(SealedBuffersTest, memoryIsItsMakersAsLongAsThatHasItMapped) {
     std::optional<Store> maker = connect();
     Store const other = connect();
     auto const left_there = [](Store const& store) {
-        MutableBuffer made = store.create("", some_bytes);
+        Buffer made = store.create("", some_bytes);
         return std::to_integer<int>(HostMirror(made).data().back());
     };
     maker->remove(put(*maker, std::byte{5}));
@@ -235,7 +235,7 @@ TEST_P(SealedBuffersTest, memoryIsItsMakersAsLongAsThatHasItMapped) {
     EXPECT_EQ(left_there(*maker), 5);
     maker.reset();
     ASSERT_TRUE(eventually([&] { return server.clients().size() == 1; }));
-    MutableBuffer const first = other.create("", some_bytes);
+    Buffer const first = other.create("", some_bytes);
     EXPECT_EQ(left_there(other), 5);
 }
 
@@ -262,14 +262,13 @@ TEST_P(SealedBuffersTest, pagesAreReadOnlyFromSealToTheirNextBuffer) {
     Server const server = serve();
     Store const client = connect();
     for (unsigned i = 0; i < 3; ++i) {
-        MutableBuffer made = client.create("", some_bytes);
-        void const* const where = made.mutable_data().data();
+        std::optional<Buffer> made = client.create("", some_bytes);
+        void const* const where = made->mutable_data().data();
         EXPECT_TRUE(is_writable(where));
-        std::optional<Buffer> sealed = made.seal();
-        std::uint64_t const id = sealed->id();
-        EXPECT_EQ(sealed->data().data(), where);
+        std::uint64_t const id = made->seal().id();
+        EXPECT_EQ(made->data().data(), where);
         EXPECT_FALSE(is_writable(where));
-        sealed.reset();
+        made.reset();
         EXPECT_FALSE(is_writable(where));
         std::optional<Buffer> read = i == 0 ? std::optional(store().get(id)) : std::nullopt;
         client.remove(id);

@@ -142,13 +142,13 @@ TEST_P(StoppedStoreTest, memoryThatIsForgottenAsItsNextBufferComesIsShownAgain) 
     maker.remove(before);
     first.reset();
     // Buffers in the memory of the first, once P has heard that nobody holds it.
-    std::vector<MutableBuffer> made;
+    std::vector<Buffer> made;
     ASSERT_TRUE(eventually([&] {
         made.push_back(maker.create("", some_bytes));
         HostMirror const left(made.back(), {.write_back = false});
         return !shows_memory_once() || left.data().back() == std::byte{1};
     }));
-    MutableBuffer& second = made.back();
+    Buffer& second = made.back();
     (void)put(maker, std::byte{3});
     std::optional<Buffer> third = there.next(patience);
     ASSERT_TRUE(third);
@@ -174,7 +174,7 @@ TEST_P(StoppedStoreTest, buffersAreLetGoWhileAnotherThreadWaitsForAnAnswer) {
     Store const other = connect();
     Store const client = connect();
     std::optional<Buffer> held = client.get(put(client, std::byte{1}));
-    std::optional<MutableBuffer> open = client.create("open", some_bytes);
+    std::optional<Buffer> open = client.create("open", some_bytes);
     stop();
     {
         std::jthread const asks(
@@ -226,13 +226,13 @@ TEST_P(StoppedStoreTest, bufferThatMayBeSealedIsNotWritten) {
     start();
     Store const other = connect();
     Store const client = connect({.timeout = 100ms});
-    MutableBuffer made = client.create("late", some_bytes);
+    Buffer made = client.create("late", some_bytes);
     made.write(std::vector(some_bytes, std::byte{1}));
     stop();
     CARILLON_EXPECT_ERROR((void)made.seal(), TimeoutError, "not answered");
     std::vector const more(some_bytes, std::byte{2});
     if (shows_memory_once()) {
-        CARILLON_EXPECT_ERROR(made.write(more), UsageError, "MutableBuffer::write: the store may");
+        CARILLON_EXPECT_ERROR(made.write(more), UsageError, "Buffer::write: the store may");
         CARILLON_EXPECT_ERROR((void)made.mutable_data(), UsageError, "may have sealed");
         CARILLON_EXPECT_ERROR((void)made.device_ptr(), UsageError, "may have sealed");
         CARILLON_EXPECT_ERROR(HostMirror{made}, UsageError, "may have sealed");
@@ -269,7 +269,7 @@ TEST_P(StoppedStoreTest, bufferThatMayBeSealedIsNotWritten) {
 TEST_P(StoppedStoreTest, bufferWhoseSealIsRefusedIsWritten) {
     start();
     Store const client = connect();
-    MutableBuffer made = client.create("gone", some_bytes);
+    Buffer made = client.create("gone", some_bytes);
     connect().remove("gone");
     CARILLON_EXPECT_ERROR((void)made.seal(), RefusedError, "no buffer");
     made.write(std::vector(some_bytes, std::byte{1}));

@@ -94,7 +94,7 @@ TEST_P(StoreOnDeviceTest, whatAClientSealsOutlivesIt) {
 // 1. P makes a buffer and seals it. 2. C gets it by its number.
 TEST_P(StoreOnDeviceTest, clientGetsWhatTheOwnerMade) {
     Server const server = store().serve(path());
-    MutableBuffer made = store().create("", 70000);
+    Buffer made = store().create("", 70000);
     made.write(pattern(70000, 9));
     Buffer const sealed = made.seal();
     Process client({"store-get", path(), std::to_string(sealed.id()), "9"});
@@ -117,7 +117,7 @@ TEST_P(StoreOnDeviceTest, bothEndsInOneProcessAndPointersOfTheDevice) {
     Server const server = store().serve(path());
     Store const connection = connect();
     for (unsigned i = 0; i < 5; ++i) {
-        MutableBuffer made = connection.create("same", 4096 + i);
+        Buffer made = connection.create("same", 4096 + i);
         EXPECT_NE(made.device_ptr(), nullptr);
         EXPECT_TRUE(made.is_mutable());
         EXPECT_EQ(made.mutable_data().size(), 4096 + i);
@@ -145,7 +145,7 @@ TEST_P(StoreOnDeviceTest, twoHundredBuffersLeaveNothing) {
     Store const maker = connect();
     Store const reader = connect();
     auto const cycle = [&](unsigned i) {
-        MutableBuffer made = maker.create("cycle", 200'000 + 10'000 * (i % 3));
+        Buffer made = maker.create("cycle", 200'000 + 10'000 * (i % 3));
         made.write(pattern(1000, i), 100'000);
         std::uint64_t const id = made.seal().id();
         std::vector<std::byte> bytes(1000);
@@ -195,7 +195,7 @@ class StoreTest : public testing::Test {
 TEST_F(StoreTest, namesAreFreeOnceTheirBufferIsRemovedAndItsBytesStay) {
     Server const server = serve();
     Store const client = connect();
-    MutableBuffer first = client.create("a", 100);
+    Buffer first = client.create("a", 100);
     first.write(pattern(100, 1));
     Buffer const held = first.seal();
     EXPECT_EQ(refusal_of([&] { return client.create("a", 1); }), RefusalReason::name_taken);
@@ -207,7 +207,7 @@ TEST_F(StoreTest, namesAreFreeOnceTheirBufferIsRemovedAndItsBytesStay) {
                   return 0;
               }),
               RefusalReason::unknown_object);
-    MutableBuffer second = client.create("a", 100);
+    Buffer second = client.create("a", 100);
     second.write(pattern(100, 2));
     (void)second.seal();
     EXPECT_EQ(bytes_of(held), pattern(100, 1));
@@ -218,7 +218,7 @@ TEST_F(StoreTest, listTellsOfEachBuffer) {
     Server const server = serve();
     Store const client = connect();
     Buffer const first = sealed("first", 200'000);
-    MutableBuffer const second = client.create("", 5);
+    Buffer const second = client.create("", 5);
     Buffer const again = client.get("first");
     auto const all = client.list();
     ASSERT_EQ(all.size(), 2U);
@@ -239,12 +239,15 @@ TEST_F(StoreTest, listTellsOfEachBuffer) {
 TEST_F(StoreTest, nobodyWritesASealedBuffer) {
     Server const server = serve();
     Store const client = connect();
-    MutableBuffer made = client.create("a", 100);
+    Buffer made = client.create("a", 100);
     auto const before = made.mutable_data();
+    EXPECT_TRUE(made.is_mutable());
     made.write(pattern(100, 1));
     Buffer const buffer = made.seal();
     CARILLON_EXPECT_ERROR(made.write(pattern(1, 1)), UsageError, "sealed");
     CARILLON_EXPECT_ERROR((void)made.mutable_data(), UsageError, "sealed");
+    CARILLON_EXPECT_ERROR((void)made.mutable_device_ptr(), UsageError, "sealed");
+    EXPECT_FALSE(made.is_mutable());
     CARILLON_EXPECT_ERROR((void)made.seal(), UsageError, "sealed");
     Buffer const got = client.get("a");
     for (Buffer const& each : {buffer, got}) {
@@ -296,13 +299,13 @@ TEST_F(StoreTest, fullStoreSaysSoAndHasRoomAgain) {
     Server const server = serve();
     Store const client = connect();
     {
-        MutableBuffer const large = client.create("", 700'000);
+        Buffer const large = client.create("", 700'000);
         EXPECT_EQ(refusal_of([&] { return client.create("", 700'000); }), RefusalReason::full);
         EXPECT_EQ(refusal_of([&] { return store().create("", 700'000); }), RefusalReason::full);
         EXPECT_EQ(refusal_of([&] { return client.create("", std::size_t{1} << 39); }),
                   RefusalReason::full);
     }
-    std::vector<MutableBuffer> many;
+    std::vector<Buffer> many;
     for (unsigned i = 0; i < options().buffers; ++i) many.push_back(client.create("", 1));
     EXPECT_EQ(refusal_of([&] { return client.create("", 1); }), RefusalReason::full);
     many.pop_back();
@@ -319,7 +322,7 @@ TEST_F(StoreTest, usersAndConnectionsHaveLimits) {
     CARILLON_EXPECT_ERROR(Store(path.get(), {.timeout = patience}), RefusedError,
                           "1 connections already");
     EXPECT_EQ(refusal_of([&] { return client.create("", 1 << 18); }), RefusalReason::full);
-    MutableBuffer const one = client.create("", 1);
+    Buffer const one = client.create("", 1);
     EXPECT_EQ(refusal_of([&] { return client.create("", 1); }), RefusalReason::too_many_of_client);
 }
 
@@ -344,7 +347,7 @@ TEST_F(StoreTest, badInput) {
     CARILLON_EXPECT_ERROR((void)client.sealed_doorbell(), UsageError, "another process's");
     CARILLON_EXPECT_ERROR((void)store().owner(), UsageError,
                           "Store::owner: the store is this process's own");
-    MutableBuffer buffer = client.create("a", 10);
+    Buffer buffer = client.create("a", 10);
     CARILLON_EXPECT_ERROR(buffer.write(pattern(11, 0)), UsageError, "");
     CARILLON_EXPECT_ERROR(buffer.write(pattern(1, 0), 10), UsageError, "");
     std::span<std::byte> const null(static_cast<std::byte*>(nullptr), 8);
@@ -353,8 +356,8 @@ TEST_F(StoreTest, badInput) {
     std::vector<std::byte> bytes(11);
     CARILLON_EXPECT_ERROR(sealed.read(bytes), UsageError, "");
     CARILLON_EXPECT_ERROR(sealed.read(null), UsageError, "read: 8 bytes at a null pointer");
-    MutableBuffer moved = client.create("", 1);
-    MutableBuffer const taken = std::move(moved);
+    Buffer moved = client.create("", 1);
+    Buffer const taken = std::move(moved);
     CARILLON_EXPECT_ERROR((void)moved.id(), UsageError, "moved from");  // NOLINT
 }
 
@@ -388,7 +391,7 @@ TEST_F(StoreTest, storeHasALineWhereAClientCannotMap) {
 TEST_F(StoreTest, clientsCannotTouchEachOthersBuffers) {
     Server const server = serve();
     Store const client = connect();
-    MutableBuffer mine = client.create("mine", 100);
+    Buffer mine = client.create("mine", 100);
     detail::UnixSocket const stranger = detail::connect_unix(path(), patience);
     std::uint32_t id = 0;
     auto const say = [&](messages::Message const& message) {
@@ -450,7 +453,7 @@ TEST_F(StoreTest, storeHasALineForEachWhomItRefusesAndMayBeAskedMeanwhile) {
     }}));
     {
         Store const client(path(), {.name = "a reader", .timeout = patience});
-        MutableBuffer const open = client.create("open", 1);
+        Buffer const open = client.create("open", 1);
         EXPECT_EQ(refusal_of([&] { return client.get("none"); }), RefusalReason::unknown_object);
         EXPECT_EQ(refusal_of([&] { return client.get("open"); }), RefusalReason::not_sealed);
         EXPECT_EQ(refusal_of([&] { return client.create("open", 1); }), RefusalReason::name_taken);
@@ -480,7 +483,7 @@ TEST_F(StoreTest, sealingIsTold) {
     SealedEvents here = store().sealed_events();
     SealedEvents there = client.sealed_events();
     for (SealedEvents* each : {&here, &there}) EXPECT_FALSE(each->next());
-    MutableBuffer buffer = client.create("told", 77);
+    Buffer buffer = client.create("told", 77);
     for (SealedEvents* each : {&here, &there}) EXPECT_FALSE(each->next());
     std::uint64_t const id = buffer.seal().id();
     (void)sealed("after");
@@ -534,10 +537,10 @@ TEST_F(StoreTest, kernelHearsADoorbell) {
 TEST_F(StoreTest, storeThatGoesIsNoticedAndBuffersStay) {
     Server const server = serve();
     Store const client = connect();
-    MutableBuffer made = client.create("a", 100);
+    Buffer made = client.create("a", 100);
     made.write(pattern(100, 4));
     Buffer const held = made.seal();
-    MutableBuffer open = client.create("b", 100);
+    Buffer open = client.create("b", 100);
     SealedEvents there = client.sealed_events();
     SealedEvents here = store().sealed_events();
     end_store();
@@ -565,7 +568,7 @@ TEST_F(StoreTest, storesProcessThatIsKilled) {
     Process first({"store-own", path.get()});
     ASSERT_EQ(first.line(), "serving");
     Store const client(path.get(), {.timeout = patience});
-    MutableBuffer made = client.create("a", 100);
+    Buffer made = client.create("a", 100);
     made.write(pattern(100, 6));
     Buffer const held = made.seal();
     EXPECT_TRUE(first.kill());
@@ -599,7 +602,7 @@ TEST_F(StoreTest, whatAStoreDoesNotReadForAWhileIsSaidLater) {
 TEST_F(StoreTest, mirrorsCopyAndWriteBack) {
     Server const server = serve();
     Store const client = connect();
-    MutableBuffer made = client.create("a", 100);
+    Buffer made = client.create("a", 100);
     {
         HostMirror mirror(made, {.read = false});
         auto const bytes = pattern(100, 8);
@@ -619,7 +622,7 @@ TEST_F(StoreTest, mirrorsCopyAndWriteBack) {
 TEST_F(StoreTest, bufferIsNotSealedBeforeItsMirrorHasWrittenBack) {
     Server const server = serve();
     Store const client = connect();
-    MutableBuffer made = client.create("a", 100);
+    Buffer made = client.create("a", 100);
     HostMirror mirror(made);
     HostMirror another(made);
     std::ranges::copy(pattern(100, 8), mirror.data().begin());
@@ -635,10 +638,10 @@ TEST_F(StoreTest, bufferIsNotSealedBeforeItsMirrorHasWrittenBack) {
 TEST_F(StoreTest, mirrorWritesToABufferThatWasMovedAndToNoneThatHasGone) {
     Server const server = serve();
     Store const client = connect();
-    auto made = std::make_unique<MutableBuffer>(client.create("a", 100));
+    auto made = std::make_unique<Buffer>(client.create("a", 100));
     HostMirror mirror(*made, {.read = false});
     std::ranges::copy(pattern(100, 8), mirror.data().begin());
-    std::optional<MutableBuffer> moved(std::move(*made));
+    std::optional<Buffer> moved(std::move(*made));
     made.reset();
     mirror.write_back();
     EXPECT_TRUE(std::ranges::equal(moved->mutable_data(), pattern(100, 8)));
@@ -655,7 +658,7 @@ TEST_F(StoreTest, threadsOfOneConnectionAtOnce) {
     for (unsigned t = 0; t < 3; ++t) {
         threads.emplace_back([&, t] {
             for (unsigned i = 0; i < 50; ++i) {
-                MutableBuffer made = client.create("", 1000);
+                Buffer made = client.create("", 1000);
                 made.write(pattern(1000, t * 50 + i));
                 Buffer const buffer = made.seal();
                 Buffer const again = client.get(buffer.id());
@@ -689,7 +692,7 @@ TEST_F(StoreTest, whatIsLetGoBesideOtherThreadsQuestionsIsHeard) {
 TEST_F(StoreTest, childThatIsForkedMayUseNothingAndTheParentGoesOn) {
     Server const server = serve();
     Store const client = connect();
-    MutableBuffer made = client.create("a", 10);
+    Buffer made = client.create("a", 10);
     Buffer const buffer = sealed("b");
     EXPECT_EQ(in_child([&] {
                   return is_fork_error([&] { return client.get("b").id(); }) &&

@@ -105,7 +105,7 @@ TEST_F(LsTest, storeIsListedWithItsBuffers) {
     Server server = kernel_.serve(path(), {}, "prices");
     server.add(store);
     Buffer const sealed = store.create("table", 100).seal();
-    MutableBuffer const open = store.create("", 70'000);
+    Buffer const open = store.create("", 70'000);
     ListedOwner const listed = list();
     EXPECT_EQ(listed.error, "");
     EXPECT_EQ(listed.status.objects.size(), 1U);

@@ -247,12 +247,12 @@ void server_that_opens_again() {
 constexpr std::size_t half_a_store = 65536;
 
 void put_and_get(Store const& store) {
-    MutableBuffer made = store.create("a buffer whose name is no short string", half_a_store);
+    Buffer made = store.create("a buffer whose name is no short string", half_a_store);
     made.write(std::vector(half_a_store, std::byte{7}));
     Buffer const sealed = made.seal();
     Buffer const got = store.get(sealed.name());
     require(HostMirror(got).data().back() == std::byte{7}, "another content");
-    MutableBuffer const other = store.create("another whose name is no short string", 1);
+    Buffer const other = store.create("another whose name is no short string", 1);
     require(store.list().size() == 2, "another number of buffers");
     store.remove(sealed.id());
 }
@@ -260,8 +260,8 @@ void put_and_get(Store const& store) {
 // Requires that a failed call has left nothing in the store, which has as much room as before.
 void require_empty(Store const& store) {
     for (BufferInfo const& each : store.list()) store.remove(each.id);
-    MutableBuffer const first = store.create("a buffer whose name is no short string", 1);
-    MutableBuffer const second = store.create("", half_a_store);
+    Buffer const first = store.create("a buffer whose name is no short string", 1);
+    Buffer const second = store.create("", half_a_store);
     for (BufferInfo const& each : store.list()) require(each.holders == 1, "a hold is left");
     bool full = false;
     try {
