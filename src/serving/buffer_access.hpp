@@ -18,7 +18,7 @@
 #include "carillon/connection.hpp"
 #include "carillon/detail/host/deadline.hpp"
 #include "carillon/detail/host/process_mark.hpp"
-#include "serving/buffer_view.hpp"
+#include "serving/buffer_memory.hpp"
 
 namespace carillon {
 struct StoreOptions;

@@ -84,50 +84,38 @@ void BufferService::answer(Session& session, std::uint32_t id, ShowMemory const&
     reception_.lend(session, id, ShownMemory{memory->number()}, std::array{shown.get()});
 }
 
-void BufferService::lend(Session& session, std::uint32_t id, HeldBuffer const& lent) {
-    Lending const lending = lending_of(session, lent);
-    try {
-        reception_.lend(session, id, lending.message, lending.descriptors);
-    } catch (...) {
-        take_back(session, lending.message);
-        throw;
-    }
-}
-
-BufferService::Lending BufferService::lending_of(Session& session, HeldBuffer const& lent) {
+void BufferService::lend(Session& session, std::uint32_t id, HeldBuffer const& held,
+                         std::uint64_t missed) {
     ++session.holds;
     Device const& device = table_->device();
-    BufferInfo const& info = lent.info;
-    Lending lending;
-    LentBuffer& message = lending.message;
-    message.buffer = info.id;
-    message.bytes = info.size;
-    message.sealed = info.sealed;
-    message.memory_number = lent.memory->number();
-    message.memory.bytes = lent.memory->size();
-    message.memory.source =
-        lent.memory->of_host() ? MemorySource::host : device.info().memory_source;
-    if (!lent.memory->of_host()) {
-        message.memory.uuid = uuid_of(device.info());
-        message.memory.write_combining = device.traits().write_combining;
+    StoreMemory& memory = *held.memory;
+    LentBuffer lent;
+    lent.buffer = held.info.id;
+    lent.bytes = held.info.size;
+    lent.sealed = held.info.sealed;
+    lent.missed = missed;
+    lent.memory_number = memory.number();
+    lent.memory.bytes = memory.size();
+    lent.memory.source = memory.of_host() ? MemorySource::host : device.info().memory_source;
+    if (!memory.of_host()) {
+        lent.memory.uuid = uuid_of(device.info());
+        lent.memory.write_combining = device.traits().write_combining;
     }
     try {
-        message.name = info.name;
-        message.descriptor = table_->tell(session.who, *lent.memory);
-        if (message.descriptor) {
-            lending.memory = lent.memory->export_fd();
-            lending.descriptors.push_back(lending.memory.get());
+        lent.name = held.info.name;
+        lent.descriptor = table_->tell(session.who, memory);
+        FileDescriptor const file = lent.descriptor ? memory.export_fd() : FileDescriptor();
+        int const sent = file.get();
+        if (id == 0) {
+            session.unasked[lent.buffer] = {session.lent_unasked + 1, lent.memory_number,
+                                            lent.descriptor};
         }
+        reception_.lend(session, id, lent, {&sent, lent.descriptor ? 1U : 0U});
     } catch (...) {
-        take_back(session, message);
+        if (lent.descriptor) table_->forget(session.who.number, lent.memory_number);
+        (void)release(session, lent.buffer);
         throw;
     }
-    return lending;
-}
-
-void BufferService::take_back(Session& session, LentBuffer const& lent) noexcept {
-    if (lent.descriptor) table_->forget(session.who.number, lent.memory_number);
-    (void)release(session, lent.buffer);
 }
 
 bool BufferService::release(Session& session, std::uint64_t buffer) noexcept {
@@ -194,31 +182,23 @@ void BufferService::tell_missed(Session& session) {
 bool BufferService::lend_sealed(Session& session, SealedBuffer const& sealed) {
     if (reception_.require_read(session, 1)) return false;
     std::uint64_t const missed = session.missed + sealed.missed;
-    Lending lending;
+    std::optional<HeldBuffer> held;
     try {
-        lending = lending_of(session, table_->get(session.who, {sealed.id}));
+        held = table_->get(session.who, {sealed.id});
     } catch (Refused const&) {  // it was removed
         session.missed = missed + 1;
         return true;
+    }
+    try {
+        lend(session, 0, *held, missed);
+    } catch (Refused const&) {
+        return false;
     } catch (SystemError const& error) {  // no descriptor is left
         if (is_out_of_room(error.code())) return false;
         reception_.log(session,
                        fmt::format("not lent the buffer number {}: {}", sealed.id, error.what()));
         session.missed = missed + 1;
         return true;
-    }
-    lending.message.missed = missed;
-    LentBuffer const& lent = lending.message;
-    try {
-        session.unasked[lent.buffer] = {session.lent_unasked + 1, lent.memory_number,
-                                        lent.descriptor};
-        reception_.lend(session, 0, lent, lending.descriptors);
-    } catch (Refused const&) {
-        take_back(session, lending.message);
-        return false;
-    } catch (...) {
-        take_back(session, lending.message);
-        throw;
     }
     ++session.lent_unasked;
     session.missed = 0;

@@ -44,15 +44,9 @@ class BufferService {
     void tell_sealed();
 
    private:
-    void lend(Session& session, std::uint32_t id, HeldBuffer const& lent);
-    // A loan as it is sent. If lending_of() throws, the session does not hold the buffer.
-    struct Lending {
-        LentBuffer message;
-        FileDescriptor memory;
-        std::vector<int> descriptors;  // sent with it: the memory's, or none
-    };
-    [[nodiscard]] Lending lending_of(Session& session, HeldBuffer const& lent);
-    void take_back(Session& session, LentBuffer const& lent) noexcept;
+    // Lends a buffer that the session got, after so many that it missed. Where it throws, the session
+    // does not hold the buffer. Id 0: the session has not asked for it.
+    void lend(Session& session, std::uint32_t id, HeldBuffer const& held, std::uint64_t missed = 0);
     // False: the session does not hold it.
     bool release(Session& session, std::uint64_t buffer) noexcept;
     // Takes back what the client was lent unasked and has not read yet.

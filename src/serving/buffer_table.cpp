@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "carillon/error.hpp"
@@ -27,6 +28,16 @@ StoreOptions checked_store(StoreOptions const& options) {
 // program.
 std::size_t most_descriptors() { return limit_of_descriptors() / 2; }
 
+constexpr std::size_t least_memory = std::size_t{1} << 16;
+
+// The size of the memory for a buffer of `bytes`: in steps of an eighth, so that buffers of nearly
+// one size can have each other's memory.
+std::size_t store_memory_size(std::size_t bytes) {
+    if (bytes <= least_memory) return least_memory;
+    std::size_t const step = std::max(std::bit_floor(bytes), least_memory) / 8;
+    return (bytes + step - 1) / step * step;
+}
+
 std::string words_for(BufferKey const& key) {
     return key.id != 0 ? fmt::format("number {}", key.id) : fmt::format("\"{}\"", key.name);
 }
@@ -34,7 +45,9 @@ std::string words_for(BufferKey const& key) {
 }  // namespace
 
 BufferTable::BufferTable(Device const& device, StoreOptions const& options)
-    : device_(device), options_(checked_store(options)), all_of_host_(!can_export_memory(device)) {}
+    : device_(device),
+      options_(checked_store(options)),
+      all_of_host_(device.info().memory_source != MemorySource::vulkan) {}
 
 std::string BufferTable::why_fewer_buffers() const {
     std::size_t const most = most_descriptors();
@@ -67,21 +80,29 @@ HeldBuffer BufferTable::create(BufferUser const& by, std::string const& name, st
         names_.erase(name);
         throw;
     }
-    taken_.add(*lent.memory);
-    by_user.add(*lent.memory);
+    by_user.count(*lent.memory, 1);
     return lent;
 }
 
-void BufferTable::Taken::add(StoreMemory const& memory) {
-    bytes += memory.size();
-    ++buffers;
-    descriptors += memory.of_host() ? 1 : 0;
+void BufferTable::Taken::add(Taken const& other) {
+    bytes += other.bytes;
+    buffers += other.buffers;
+    descriptors += other.descriptors;
 }
 
-void BufferTable::Taken::remove(StoreMemory const& memory) {
-    bytes -= memory.size();
-    --buffers;
-    descriptors -= memory.of_host() ? 1 : 0;
+void BufferTable::Taken::count(StoreMemory const& memory, int sign) {
+    auto const times = static_cast<std::size_t>(sign);  // -1 subtracts, since it is unsigned
+    bytes += times * memory.size();
+    buffers += times;
+    descriptors += memory.of_host() ? times : 0;
+}
+
+BufferTable::Taken BufferTable::taken(bool by_others) const {
+    Taken sum;
+    for (auto const& [user, taken] : taken_by_) {
+        if (!by_others || !is_kept_for(user)) sum.add(taken);
+    }
+    return sum;
 }
 
 void BufferTable::require_room(BufferUser const& by, std::string const& name, std::size_t size,
@@ -92,41 +113,35 @@ void BufferTable::require_room(BufferUser const& by, std::string const& name, st
     if (entries_.size() >= options_.buffers) {
         throw_refused(RefusalReason::full, "there are {} buffers already", entries_.size());
     }
-    if (of_host && taken_.descriptors >= most_descriptors()) {
+    Taken const all = taken();
+    if (of_host && all.descriptors >= most_descriptors()) {
         throw_refused(RefusalReason::full,
                       "there are {} buffers in host memory already, half as many as "
                       "this process may have descriptors (RLIMIT_NOFILE)",
-                      taken_.descriptors);
+                      all.descriptors);
     }
     if (of_host && !can_open(1, descriptors_for(by.user))) {
         throw Refused{
             RefusalReason::full,
             why_no_descriptor(by.user, is_kept_for(by.user) ? "connections" : "the store's user")};
     }
-    if (size > options_.bytes - taken_.bytes) {
+    if (size > options_.bytes - all.bytes) {
         throw_refused(RefusalReason::full, "{} bytes are asked for, {} of {} are free", size,
-                      options_.bytes - taken_.bytes, options_.bytes);
-    }
-    if (!is_kept_for(by.user)) require_share(by, size, of_host);
-    auto const own = taken_by_.find(by.user);
-    std::size_t const has = own == taken_by_.end() ? 0 : own->second.bytes;
-    if (options_.bytes_per_user != 0 && has + size > options_.bytes_per_user) {
-        throw_refused(RefusalReason::full,
-                      "{} bytes are asked for, the user {} has {} and may have {}", size, by.user,
-                      has, options_.bytes_per_user);
-    }
-}
-
-void BufferTable::require_share(BufferUser const& by, std::size_t size, bool of_host) const {
-    Taken others;
-    for (auto const& [user, taken] : taken_by_) {
-        if (is_kept_for(user)) continue;
-        others.bytes += taken.bytes;
-        others.buffers += taken.buffers;
-        others.descriptors += taken.descriptors;
+                      options_.bytes - all.bytes, options_.bytes);
     }
     auto const found = taken_by_.find(by.user);
     Taken const own = found == taken_by_.end() ? Taken{} : found->second;
+    if (!is_kept_for(by.user)) require_share(by, own, size, of_host);
+    if (options_.bytes_per_user != 0 && own.bytes + size > options_.bytes_per_user) {
+        throw_refused(RefusalReason::full,
+                      "{} bytes are asked for, the user {} has {} and may have {}", size, by.user,
+                      own.bytes, options_.bytes_per_user);
+    }
+}
+
+void BufferTable::require_share(BufferUser const& by, Taken const& own, std::size_t size,
+                                bool of_host) const {
+    Taken const others = taken(true);
     auto const require = [&](char const* what, std::size_t more, std::size_t Taken::*field,
                              UserShare const& share) {
         bool const of_user = own.*field + more > share.of_user;
@@ -163,12 +178,12 @@ std::shared_ptr<StoreMemory> BufferTable::take_memory(BufferUser const& by, std:
         kept_bytes_ -= size;
         return memory;
     }
-    make_room(size);
+    shrink_kept(options_.bytes - taken().bytes - size);
     return std::make_shared<StoreMemory>(device_, of_host, ++last_memory_, size, by.user);
 }
 
-void BufferTable::make_room(std::size_t size) {
-    while (!kept_.empty() && taken_.bytes + kept_bytes_ + size > options_.bytes) {
+void BufferTable::shrink_kept(std::size_t most) noexcept {
+    while (kept_bytes_ > most) {
         kept_bytes_ -= kept_.front()->size();
         kept_.pop_front();
     }
@@ -204,13 +219,12 @@ HeldBuffer BufferTable::get(BufferUser const& by, BufferKey const& key) {
 
 void BufferTable::seal(BufferUser const& by, std::uint64_t id, Wakeup const* but) {
     std::lock_guard const lock(mutex_);
-    auto const before = entries_.find(id);
-    bool const again = before != entries_.end() && before->second.info.sealed &&
-                       before->second.maker == by.number &&
-                       before->second.holders.contains(by.number);
-    if (again) return;  // the maker has not heard the answer
+    auto const at = entries_.find(id);
+    bool const is_maker = at != entries_.end() && at->second.maker == by.number &&
+                          at->second.holders.contains(by.number);
+    if (is_maker && at->second.info.sealed) return;  // the maker has not heard the answer
     Entry& entry = find({id})->second;
-    if (entry.maker != by.number || entry.info.sealed || !entry.holders.contains(by.number)) {
+    if (!is_maker) {
         throw_refused(RefusalReason::not_allowed, "the buffer number {} is sealed by who makes it",
                       id);
     }
@@ -279,9 +293,8 @@ bool BufferTable::let_go(Entries::iterator at, HolderNumber who, unsigned times)
 void BufferTable::drop_unheld(Entries::iterator at) noexcept {
     Entry& entry = at->second;
     if (!entry.removed || !entry.holders.empty()) return;
-    taken_.remove(*entry.memory);
     auto const user = taken_by_.find(entry.info.user);
-    user->second.remove(*entry.memory);
+    user->second.count(*entry.memory, -1);
     if (user->second.buffers == 0) taken_by_.erase(user);
     keep(entry.memory);
     entries_.erase(at);
@@ -290,15 +303,12 @@ void BufferTable::drop_unheld(Entries::iterator at) noexcept {
 void BufferTable::keep(std::shared_ptr<StoreMemory> const& memory) noexcept {
     if (closed_ || !memory->usable_again() || memory->size() > options_.kept_bytes) return;
     try {
-        kept_bytes_ += memory->size();
         kept_.push_back(memory);
     } catch (std::bad_alloc const&) {
-        kept_bytes_ -= memory->size();
+        return;
     }
-    while (kept_bytes_ > options_.kept_bytes) {
-        kept_bytes_ -= kept_.front()->size();
-        kept_.pop_front();
-    }
+    kept_bytes_ += memory->size();
+    shrink_kept(options_.kept_bytes);
 }
 
 std::shared_ptr<StoreMemory> BufferTable::memory_of(BufferUser const& who, std::uint64_t id) const {
@@ -344,7 +354,7 @@ std::optional<BufferInfo> BufferTable::after(std::uint64_t id) const {
 void BufferTable::count(Seen& seen) const {
     std::lock_guard const lock(mutex_);
     seen.has_store = true;
-    seen.buffer_bytes = taken_.bytes;
+    seen.buffer_bytes = taken().bytes;
     seen.most_buffer_bytes = options_.bytes;
     for (auto const& [id, entry] : entries_) {
         if (entry.removed) continue;
@@ -388,8 +398,7 @@ Doorbell<Direction::to_device>::DeviceEnd BufferTable::doorbell() {
 void BufferTable::close() noexcept {
     std::lock_guard const lock(mutex_);
     closed_ = true;
-    kept_.clear();
-    kept_bytes_ = 0;
+    shrink_kept(0);
     for (Wakeup const* each : followers_) each->wake();
 }
 

@@ -20,7 +20,6 @@
 #include "carillon/store.hpp"
 #include "serving/buffer_access.hpp"
 #include "serving/client_messages.hpp"
-#include "serving/store_memory.hpp"
 #include "serving/wakeup.hpp"
 
 namespace carillon::detail {
@@ -103,19 +102,23 @@ class BufferTable {
         std::size_t buffers = 0;
         std::size_t descriptors = 0;  // of this process, for buffers in host memory
 
-        void add(StoreMemory const& memory);
-        void remove(StoreMemory const& memory);
+        void add(Taken const& other);
+        void count(StoreMemory const& memory, int sign);  // 1: it is taken, -1: it is free again
     };
 
     // All of these need the mutex.
     [[nodiscard]] Entries::iterator find(BufferKey const& key);
+    // What all users have, or those alone for whom nothing is reserved.
+    [[nodiscard]] Taken taken(bool by_others = false) const;
     void require_room(BufferUser const& by, std::string const& name, std::size_t size,
                       bool of_host) const;
     // Checks the share that is left for users other than the store's and root.
-    void require_share(BufferUser const& by, std::size_t size, bool of_host) const;
+    void require_share(BufferUser const& by, Taken const& own, std::size_t size,
+                       bool of_host) const;
     [[nodiscard]] std::shared_ptr<StoreMemory> take_memory(BufferUser const& by, std::size_t size,
                                                            bool of_host);
-    void make_room(std::size_t size);
+    // Frees kept memory until `most` bytes are left.
+    void shrink_kept(std::size_t most) noexcept;
     [[nodiscard]] static HeldBuffer hold(Entry& entry, HolderNumber by);
     void take_from_all(Entry& entry) noexcept;
     void drop_unheld(Entries::iterator at) noexcept;
@@ -131,7 +134,6 @@ class BufferTable {
     Entries entries_;
     std::map<std::string, std::uint64_t> names_;
     std::map<uid_t, Taken> taken_by_;  // by user
-    Taken taken_;
     std::list<std::shared_ptr<StoreMemory>> kept_;  // the oldest first
     std::size_t kept_bytes_ = 0;
     std::uint64_t last_id_ = 0;

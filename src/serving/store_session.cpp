@@ -255,15 +255,17 @@ std::shared_ptr<BufferView> StoreSession::map(LentBuffer const& lent, FileDescri
         if (lent.sealed && !is_sealed_against_writing(fd)) {
             throw ProtocolError("the store gives memory that others may write");
         }
-        return std::make_shared<FileView>(std::make_shared<FileDescriptor const>(std::move(fd)),
-                                          memory.bytes);
+        return std::make_shared<BufferView>(std::make_shared<FileDescriptor const>(std::move(fd)),
+                                            memory.bytes);
     }
     auto const& device = options().device;
     if (device && memory.uuid && uuid_of(device->info()) == memory.uuid) {
-        return view_of_imported(*device, std::move(fd), memory.bytes, memory.write_combining);
+        return std::make_shared<BufferView>(*device, std::move(fd), memory.bytes,
+                                            memory.write_combining);
     }
-    return view_of_foreign(ForeignMemory(std::move(fd), memory.bytes, memory.source, memory.uuid),
-                           memory.write_combining, !memory.uuid);
+    return std::make_shared<BufferView>(
+        ForeignMemory(std::move(fd), memory.bytes, memory.source, memory.uuid),
+        memory.write_combining, !memory.uuid);
 }
 
 void StoreSession::unmap_unused() noexcept {
