@@ -124,14 +124,14 @@ carillon_status carillon_store_list(carillon_store const* store, carillon_listed
 void carillon_buffer_close(carillon_buffer** buffer) { c::close(buffer); }
 carillon_status carillon_buffer_get_info(carillon_buffer const* buffer,
                                          carillon_buffer_info* info) {
-    return c::guarded("carillon_buffer_get_info", [&] {
-        c::tell(c::info_of_buffer(c::buffer_at(buffer)), info);
-    });
+    return c::guarded("carillon_buffer_get_info",
+                      [&] { c::tell(c::info_of_buffer(c::buffer_at(buffer)), info); });
 }
 carillon_status carillon_buffer_write(carillon_buffer* buffer, uint64_t offset, void const* from,
                                       uint64_t bytes) {
-    return c::guarded("carillon_buffer_write",
-                      [&] { c::checked(buffer, "buffer").buffer.write(c::bytes_at(from, bytes), offset); });
+    return c::guarded("carillon_buffer_write", [&] {
+        c::checked(buffer, "buffer").buffer.write(c::bytes_at(from, bytes), offset);
+    });
 }
 carillon_status carillon_buffer_read(carillon_buffer const* buffer, uint64_t offset, void* to,
                                      uint64_t bytes) {

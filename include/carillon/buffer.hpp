@@ -37,11 +37,11 @@ struct BufferInfo {
     bool operator==(BufferInfo const&) const = default;
 };
 
-// A buffer of a store. Copies share it. Until seal() it is mutable: its maker alone has it and writes
-// it, by one thread at a time, and it goes with the last copy, or with the process. After seal()
-// nobody writes it, any thread may use it, and its memory stays until the last copy goes, even if
-// the buffer is removed or the store ends. After a move each call throws UsageError. In a forked
-// child each call throws ForkError.
+// A buffer of a store. Copies share it. Until seal() it is mutable: its maker alone has it and
+// writes it, by one thread at a time, and it goes with the last copy, or with the process. After
+// seal() nobody writes it, any thread may use it, and its memory stays until the last copy goes,
+// even if the buffer is removed or the store ends. After a move each call throws UsageError. In a
+// forked child each call throws ForkError.
 class Buffer {
    public:
     [[nodiscard]] std::uint64_t id() const;

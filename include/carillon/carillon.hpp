@@ -35,7 +35,6 @@
 #include "carillon/kernel_state.hpp"     // IWYU pragma: export
 #include "carillon/launch.hpp"           // IWYU pragma: export
 #include "carillon/log.hpp"              // IWYU pragma: export
-#include "carillon/log_reader.hpp"       // IWYU pragma: export
 #include "carillon/log_record.hpp"       // IWYU pragma: export
 #include "carillon/mailbox.hpp"          // IWYU pragma: export
 #include "carillon/members.hpp"          // IWYU pragma: export

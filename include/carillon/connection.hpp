@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "carillon/arguments.hpp"
@@ -24,7 +25,7 @@
 #include "carillon/detail/wire/language.hpp"
 #include "carillon/device.hpp"
 #include "carillon/kernel_options.hpp"
-#include "carillon/log_reader.hpp"
+#include "carillon/log_record.hpp"
 #include "carillon/mailbox.hpp"
 #include "carillon/object_kind.hpp"
 #include "carillon/ring.hpp"
@@ -34,6 +35,7 @@ namespace carillon {
 class CARILLON_LAYOUT Store;
 namespace detail {
 class ClientSession;
+class LogReaderState;
 
 // A message's type, as the owner compares it; bytes.hpp has the same for Bytes.
 template <class T>
@@ -116,6 +118,29 @@ struct StoreStatus {
 struct OwnerStatus {
     std::vector<ServedObject> objects;  // in the order in which they were added
     std::optional<StoreStatus> store{};
+};
+
+// Reads the messages of a log that another process shares (Connection::log), in order. It holds
+// nobody up: messages that it did not read in time are overwritten, and counted. Texts are
+// formatted, and have no control characters. One thread at a time.
+class LogReader {
+   public:
+    LogReader(LogReader&&) noexcept = default;
+    LogReader& operator=(LogReader&&) noexcept = default;
+
+    // The next message. Sleeps until one comes, for at most `timeout`; returns nothing if none has
+    // come. Once all messages are read, throws OwnerGoneError if the owner has ended, and
+    // StoppedError if it has destroyed the log.
+    [[nodiscard]] std::optional<LogRecord> next(std::chrono::nanoseconds timeout);
+    // The number of messages that were overwritten before they were read, counted from the first
+    // message that this reader found.
+    [[nodiscard]] std::uint64_t missed() const;
+
+   private:
+    friend class Connection;
+    explicit LogReader(std::shared_ptr<detail::LogReaderState> state) : state_(std::move(state)) {}
+
+    std::shared_ptr<detail::LogReaderState> state_;
 };
 
 // A connection to the owner of a kernel, who serves at a Unix socket. This process needs neither

@@ -14,7 +14,6 @@
 #include "carillon/block.hpp"
 #include "carillon/detail/access/device_near_far.hpp"
 #include "carillon/detail/host/door.hpp"
-#include "carillon/detail/host/log_texts.hpp"
 #include "carillon/detail/host/owned.hpp"
 #include "carillon/detail/host/process_mark.hpp"
 #include "carillon/detail/host/request_server.hpp"
@@ -115,17 +114,19 @@ class LogService {
     // Waits until the sink has got all earlier messages. Throws TimeoutError. The destructor waits
     // likewise, for at most thread.stop_timeout.
     void flush(std::chrono::nanoseconds timeout) const {
-        detail::in_call("LogService::flush", [&] { server().flush(timeout); });
+        detail::in_call_to("LogService::flush", server_, &detail::RequestServer::flush, timeout);
     }
 
     // Messages for which there was no room. Reads a word across the bus.
     [[nodiscard]] std::uint64_t dropped() const;
     // How often the sink threw. rethrow_failure() throws the first exception, if there is one.
     [[nodiscard]] std::uint64_t failures() const {
-        return detail::in_call("LogService::failures", [&] { return server().failures(); });
+        return detail::in_call_to("LogService::failures", server_,
+                                  &detail::RequestServer::failures);
     }
     void rethrow_failure() const {
-        detail::in_call("LogService::rethrow_failure", [&] { server().rethrow_failure(); });
+        detail::in_call_to("LogService::rethrow_failure", server_,
+                           &detail::RequestServer::rethrow_failure);
     }
 
     // Shares the log by a name, see Server::add. From now on the log's thread also stores each
@@ -135,11 +136,6 @@ class LogService {
     void serve(Server& server, NameArgument name) const;
 
    private:
-    [[nodiscard]] detail::RequestServer& server() const {
-        detail::owned(server_).require_own();
-        return *server_;
-    }
-
     Memory dropped_;
     std::shared_ptr<detail::PublishedLog> published_;  // for clients, after serve()
     detail::OwnedByProcess<detail::RequestServer> server_;

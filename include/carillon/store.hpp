@@ -58,9 +58,9 @@ class CARILLON_LAYOUT Store {
     // The clients of a store of this process find that it has gone.
     ~Store();
 
-    // A new mutable buffer of `bytes`, over 0; `name` has up to 63 characters, and is empty for none.
-    // Throws UsageError for either, OutOfMemoryError. Mapping another process's memory may throw
-    // UnsupportedError, VulkanError, CudaError, SystemError, here and in get().
+    // A new mutable buffer of `bytes`, over 0; `name` has up to 63 characters, and is empty for
+    // none. Throws UsageError for either, OutOfMemoryError. Mapping another process's memory may
+    // throw UnsupportedError, VulkanError, CudaError, SystemError, here and in get().
     [[nodiscard]] Buffer create(NameArgument name, std::size_t bytes) const;
     // A sealed buffer.
     [[nodiscard]] Buffer get(std::uint64_t id) const;

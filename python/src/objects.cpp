@@ -15,7 +15,6 @@
 #include "carillon/bytes.hpp"
 #include "carillon/connection.hpp"
 #include "carillon/detail/host/either_way.hpp"
-#include "carillon/log_reader.hpp"
 #include "direction.hpp"
 #include "elsewhere.hpp"
 #include "gil.hpp"

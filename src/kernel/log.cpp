@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The texts of a program's log messages: the registry of their numbers, and how a record becomes a
 // line.
-#include "carillon/detail/host/log_texts.hpp"
+#include "carillon/detail/kernel/log_message.hpp"
 
 #include <fmt/args.h>
 #include <fmt/format.h>
@@ -52,13 +52,14 @@ LogRegistry& LogRegistry::of_program() {
     return registry;
 }
 
-void LogRegistry::add(std::uint32_t id, Entry const& entry) {
+bool LogRegistry::add(std::uint32_t id, Entry const& entry) {
     std::lock_guard const lock(ForkMutex<LogRegistry>::get());
     auto const [known, is_new] = entries_.emplace(id, entry);
-    if (is_new || known->second == entry || !collision_.empty()) return;
+    if (is_new || known->second == entry || !collision_.empty()) return true;
     collision_ = fmt::format(
         R"(the log texts "{}" and "{}" have the same number, {:#010x}: change one of them)",
         known->second.text, entry.text, id);
+    return true;
 }
 
 std::optional<LogRegistry::Entry> LogRegistry::find(std::uint32_t id) const {

@@ -86,8 +86,8 @@ class BufferAccess {
 // A buffer that this process has. Its end gives the buffer back.
 class BufferHold {
    public:
-    BufferHold(std::uint64_t id, std::string name, std::size_t size, bool of_host,
-               bool sealed, std::shared_ptr<BufferView> view)
+    BufferHold(std::uint64_t id, std::string name, std::size_t size, bool of_host, bool sealed,
+               std::shared_ptr<BufferView> view)
         : id_(id),
           name_(std::move(name)),
           size_(size),

@@ -44,8 +44,8 @@ class BufferService {
     void tell_sealed();
 
    private:
-    // Lends a buffer that the session got, after so many that it missed. Where it throws, the session
-    // does not hold the buffer. Id 0: the session has not asked for it.
+    // Lends a buffer that the session got, after so many that it missed. Where it throws, the
+    // session does not hold the buffer. Id 0: the session has not asked for it.
     void lend(Session& session, std::uint32_t id, HeldBuffer const& held, std::uint64_t missed = 0);
     // False: the session does not hold it.
     bool release(Session& session, std::uint64_t buffer) noexcept;

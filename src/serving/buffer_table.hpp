@@ -133,7 +133,7 @@ class BufferTable {
     mutable std::mutex mutex_;
     Entries entries_;
     std::map<std::string, std::uint64_t> names_;
-    std::map<uid_t, Taken> taken_by_;  // by user
+    std::map<uid_t, Taken> taken_by_;               // by user
     std::list<std::shared_ptr<StoreMemory>> kept_;  // the oldest first
     std::size_t kept_bytes_ = 0;
     std::uint64_t last_id_ = 0;

@@ -19,7 +19,7 @@
 #include "carillon/store.hpp"
 #include "os/process.hpp"
 #include "serving/buffer_access.hpp"
-#include "serving/log_reader_state.hpp"
+#include "serving/published_log.hpp"
 #include "serving/object_kinds.hpp"
 
 namespace carillon::detail {

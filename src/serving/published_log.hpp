@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// A log's newest messages, for clients of other processes to read. They get texts that are put
-// together already: nothing that another process says is a format.
+// A log's newest messages, for clients of other processes to read, and how a client reads them. It
+// gets texts that are put together already: nothing that another process says is a format.
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
 
 #include "carillon/detail/access/host_near_far.hpp"
+#include "carillon/detail/host/channel_lease.hpp"
 #include "carillon/detail/host/message_types.hpp"
+#include "carillon/detail/host/process_mark.hpp"
 #include "carillon/detail/protocol/mailbox_protocol.hpp"
 #include "carillon/detail/serving/lendable.hpp"
 #include "carillon/device.hpp"
@@ -53,6 +56,33 @@ class PublishedLog {
     std::shared_ptr<PublishedObject> object_;
     std::optional<Writer> writer_;
     std::atomic<bool> shared_ = false;
+};
+
+// The owner may write anything there, at any time: a look takes a bounded number of steps, and
+// passes over whatever no owner of this library writes.
+class LogReaderState {
+   public:
+    explicit LogReaderState(LeasedEnd<MailboxView> const& end);
+
+    void require_own() const { mark_.require_own(); }
+    // The next message, if it comes in time. Throws as LentBy::require_there().
+    [[nodiscard]] std::optional<LogRecord> next(std::chrono::nanoseconds timeout);
+    // The next message if it is there.
+    [[nodiscard]] std::optional<LogRecord> look();
+    [[nodiscard]] std::uint64_t missed() const { return missed_; }
+
+   private:
+    [[nodiscard]] Sequence newest() const;
+    // The oldest message that is still there when `newest` is the newest.
+    [[nodiscard]] Sequence oldest(Sequence newest) const;
+    void skip_to(Sequence sequence);
+    [[nodiscard]] bool read_next(PublishedMessage& message) const;
+
+    ProcessMark mark_;
+    LentBy lent_by_;
+    MailboxView view_;
+    Sequence next_;
+    std::uint64_t missed_ = 0;
 };
 
 }  // namespace carillon::detail

@@ -160,8 +160,8 @@ TEST_P(ObjectsOnDeviceTest, bufferThatAKernelHasWrittenIsReadByOthers) {
     Store const maker(path.get(), {.timeout = patience, .device = device()});
     Store const reader(path.get(), {.timeout = patience});
     Buffer made = maker.create("words", count * sizeof(std::uint64_t));
-    auto const kernel =
-        launch(device(), 1, FillBufferBody{static_cast<std::uint64_t*>(made.mutable_device_ptr()), count});
+    auto const kernel = launch(
+        device(), 1, FillBufferBody{static_cast<std::uint64_t*>(made.mutable_device_ptr()), count});
     ASSERT_TRUE(kernel.wait(patience));
     (void)made.seal();
     HostMirror const mirror(reader.get("words"));

@@ -20,7 +20,6 @@
 #include "ipc/ipc_handlers.hpp"
 #include "ipc/peer_process.hpp"
 #include "ipc/stranger.hpp"
-#include "serving/log_reader_state.hpp"
 #include "serving/published_log.hpp"
 #include "support/expect_error.hpp"
 

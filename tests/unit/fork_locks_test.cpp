@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "carillon/detail/host/known_kernel.hpp"
-#include "carillon/detail/host/log_texts.hpp"
+#include "carillon/detail/kernel/log_message.hpp"
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/language.hpp"
 #include "device/mapped_ranges.hpp"

@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of a log message that a block sends: a number for its text and its arguments' kinds, and
-// the unformatted arguments.
+// Log messages: what a block sends, which is a number for the text and its arguments' kinds, and
+// the unformatted arguments; and the texts, which stay on the host.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <type_traits>
 
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
+
+namespace carillon {
+struct LogRecord;
+}  // namespace carillon
 
 namespace carillon::detail {
 
@@ -69,35 +76,26 @@ CARILLON_HD constexpr std::uint32_t log_hash(char const* text, std::size_t size,
     return hash;
 }
 
-// Counts the {} and {:...} in a text, in which {{ and }} stand for braces.
+inline constexpr std::size_t nested_placeholders = ~std::size_t{0};
+
+// Counts the {} and {:...} in a text, in which {{ and }} stand for braces; nested_placeholders if
+// one stands within another, like a width that is an argument.
 CARILLON_HD constexpr std::size_t log_placeholders(char const* text, std::size_t size) {
     std::size_t count = 0;
+    bool inside = false;
     for (std::size_t i = 0; i < size; ++i) {
-        if (text[i] != '{') continue;
-        if (i + 1 < size && text[i + 1] == '{') {
+        bool const opens = text[i] == '{';
+        if (inside) {
+            if (opens) return nested_placeholders;
+            inside = text[i] != '}';
+        } else if (opens && i + 1 < size && text[i + 1] == '{') {
             ++i;
-        } else {
+        } else if (opens) {
+            inside = true;
             ++count;
         }
     }
     return count;
-}
-
-// Whether a {} stands within another, like a width that is an argument.
-CARILLON_HD constexpr bool log_nests(char const* text, std::size_t size) {
-    bool inside = false;
-    for (std::size_t i = 0; i < size; ++i) {
-        bool const doubled = i + 1 < size && text[i + 1] == text[i];
-        if (inside) {
-            if (text[i] == '{') return true;
-            inside = text[i] != '}';
-        } else if (text[i] == '{' && doubled) {
-            ++i;
-        } else {
-            inside = text[i] == '{';
-        }
-    }
-    return false;
 }
 
 // The constants of a call of log().
@@ -109,11 +107,48 @@ struct LogSite {
 
     static_assert(sizeof...(Arguments) <= log_arguments,
                   "carillon: a log message has at most 4 arguments: it travels in one line");
-    static_assert(log_placeholders(text.text, length) == sizeof...(Arguments),
+    static constexpr std::size_t placeholders = log_placeholders(text.text, length);
+    static_assert(placeholders == sizeof...(Arguments) || placeholders == nested_placeholders,
                   "carillon: a log text has a {} for each argument");
-    static_assert(!log_nests(text.text, length),
+    static_assert(placeholders != nested_placeholders,
                   "carillon: a log text's widths and precisions are not arguments: a kernel could "
                   "ask for gigabytes of spaces");
+};
+
+// Maps ids to texts.
+class LogRegistry {
+   public:
+    struct Entry {
+        std::string text;
+        std::string kinds;
+        bool operator==(Entry const&) const = default;
+    };
+
+    // The registry of this program: before main() every log() has registered its text.
+    [[nodiscard]] static LogRegistry& of_program();
+
+    // Returns true.
+    bool add(std::uint32_t id, Entry const& entry);
+    [[nodiscard]] std::optional<Entry> find(std::uint32_t id) const;
+    // Throws UsageError if two texts have the same id, or one cannot be formatted.
+    void require_sound() const;
+
+   private:
+    std::map<std::uint32_t, Entry> entries_;
+    std::string collision_;  // the first collision; empty for none
+};
+
+// The text of a message with its arguments, or a description of its fault.
+[[nodiscard]] std::string log_text(LogRegistry const& registry, LogMessage const& message);
+// `carillon: [block 3, 12.345678901] text`, with the level before the text unless it is info.
+[[nodiscard]] std::string log_line(LogRecord const& record);
+
+// Registers a text when the program starts, wherever this member is named.
+template <LogText text, class... Arguments>
+struct LogRegistered {
+    using Site = LogSite<text, Arguments...>;
+    static inline bool const registration =
+        LogRegistry::of_program().add(Site::id, {std::string(text.view()), Site::kinds});
 };
 
 }  // namespace carillon::detail
