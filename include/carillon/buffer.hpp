@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Buffers of a store (docs/store.md): device memory that several processes share by a name or a
-// number. The maker of a buffer writes and seals it; then it never changes, and any process may
-// read it.
+// number.
 #pragma once
 
 #include <chrono>
@@ -20,8 +19,9 @@ namespace carillon {
 namespace detail {
 class BufferHold;
 class NewsSource;
-struct BufferMaker;
 }  // namespace detail
+
+class CARILLON_LAYOUT Store;
 
 // A buffer, as a list of buffers describes it.
 struct BufferInfo {
@@ -81,7 +81,8 @@ class Buffer {
     Buffer seal();
 
    private:
-    friend struct detail::BufferMaker;
+    friend class Store;
+    friend class SealedBuffers;
     friend class HostMirror;
     explicit Buffer(std::shared_ptr<detail::BufferHold> hold) : hold_(std::move(hold)) {}
 
@@ -142,7 +143,7 @@ class SealedEvents {
         std::chrono::nanoseconds timeout = std::chrono::nanoseconds(0));
 
    private:
-    friend struct detail::BufferMaker;
+    friend class Store;
     explicit SealedEvents(std::shared_ptr<detail::NewsSource> source)
         : source_(std::move(source)) {}
 
@@ -171,7 +172,7 @@ class SealedBuffers {
     [[nodiscard]] std::uint64_t missed() const;
 
    private:
-    friend struct detail::BufferMaker;
+    friend class Store;
     explicit SealedBuffers(std::shared_ptr<detail::NewsSource> source)
         : source_(std::move(source)) {}
 

@@ -7,7 +7,6 @@
 #include <string_view>
 
 #include "carillon/detail/wire/language.hpp"
-#include "carillon/error.hpp"
 
 namespace carillon {
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "carillon/arguments.hpp"
@@ -51,12 +52,9 @@ class CARILLON_LAYOUT Store {
     // Connection's constructor throws, and RefusedError if the server has no store
     // (ConnectOptions::wait_for_owner).
     explicit Store(PathArgument const& path, ConnectOptions const& options = {});
-    Store(Store&&) noexcept;
-    Store& operator=(Store&&) noexcept;
-    Store(Store const&) = delete;
-    Store& operator=(Store const&) = delete;
-    // The clients of a store of this process find that it has gone.
-    ~Store();
+    // Where a store of this process goes, its clients find that out.
+    Store(Store&&) noexcept = default;
+    Store& operator=(Store&&) noexcept = default;
 
     // A new mutable buffer of `bytes`, over 0; `name` has up to 63 characters, and is empty for
     // none. Throws UsageError for either, OutOfMemoryError. Mapping another process's memory may
@@ -95,7 +93,7 @@ class CARILLON_LAYOUT Store {
    private:
     friend class Connection;
     friend class Server;
-    explicit Store(std::shared_ptr<detail::BufferAccess> access);
+    explicit Store(std::shared_ptr<detail::BufferAccess> access) : access_(std::move(access)) {}
 
     std::shared_ptr<detail::BufferAccess> access_;
 };

@@ -8,7 +8,6 @@
 
 #include <array>
 #include <mutex>
-#include <utility>
 
 #include "carillon/detail/host/fork_mutex.hpp"
 #include "carillon/error.hpp"
@@ -22,25 +21,15 @@ namespace {
 std::string format(LogRegistry::Entry const& entry, std::uint64_t const* words) {
     fmt::dynamic_format_arg_store<fmt::format_context> arguments;
     for (std::size_t i = 0; i < entry.kinds.size() && i < log_arguments; ++i) {
-        switch (entry.kinds[i]) {
-            case 'b':
-                arguments.push_back(words[i] != 0);
-                break;
-            case 'c':
-                arguments.push_back(static_cast<char>(words[i]));
-                break;
-            case 'd':
-                arguments.push_back(__builtin_bit_cast(double, words[i]));
-                break;
-            case 'f':  // a float has fewer digits
-                arguments.push_back(static_cast<float>(__builtin_bit_cast(double, words[i])));
-                break;
-            case 'i':
-                arguments.push_back(static_cast<std::int64_t>(words[i]));
-                break;
-            default:
-                arguments.push_back(words[i]);
-        }
+        char const kind = entry.kinds[i];
+        std::uint64_t const word = words[i];
+        auto const number = __builtin_bit_cast(double, word);
+        if (kind == 'b') arguments.push_back(word != 0);
+        if (kind == 'c') arguments.push_back(static_cast<char>(word));
+        if (kind == 'd') arguments.push_back(number);
+        if (kind == 'f') arguments.push_back(static_cast<float>(number));  // it has fewer digits
+        if (kind == 'i') arguments.push_back(static_cast<std::int64_t>(word));
+        if (kind == 'u') arguments.push_back(word);
     }
     return fmt::vformat(entry.text, arguments);
 }

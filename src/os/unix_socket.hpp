@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sockets between processes of one machine, which carry messages whole (SOCK_SEQPACKET) and file
-// descriptors with them. No socket blocks: a caller polls fd(). All are close-on-exec.
+// descriptors with them. No socket blocks: a caller polls fd(), and that of
+// a Wakeup. All are close-on-exec.
 #pragma once
 
+#include <sys/eventfd.h>
 #include <sys/types.h>
 #include <sys/un.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <span>
 #include <variant>
 #include <vector>
 
+#include "carillon/error.hpp"
 #include "carillon/file_descriptor.hpp"
 #include "os/own_descriptor.hpp"
 
@@ -104,5 +109,24 @@ class UnixSocket {
 [[nodiscard]] ::sockaddr_un unix_address(std::filesystem::path const& path);
 // connect(2), as it returns: -1 and errno.
 [[nodiscard]] int connect_once(int fd, ::sockaddr_un const& address);
+
+// Wakes a thread that polls fd(). Any thread may call it.
+class Wakeup {
+   public:
+    // Throws SystemError.
+    Wakeup() : event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+        if (event_.get() < 0) throw SystemError("eventfd", errno);
+    }
+
+    void wake() const noexcept { (void)::eventfd_write(event_.get(), 1); }  // full: it is awake
+    void reset() const noexcept {  // until it is woken again
+        std::uint64_t count = 0;
+        (void)::eventfd_read(event_.get(), &count);
+    }
+    [[nodiscard]] int fd() const { return event_.get(); }
+
+   private:
+    FileDescriptor event_;
+};
 
 }  // namespace carillon::detail

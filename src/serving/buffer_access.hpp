@@ -10,7 +10,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -18,6 +17,7 @@
 #include "carillon/connection.hpp"
 #include "carillon/detail/host/deadline.hpp"
 #include "carillon/detail/host/process_mark.hpp"
+#include "carillon/error.hpp"
 #include "serving/buffer_memory.hpp"
 
 namespace carillon {
@@ -30,24 +30,16 @@ class BufferHold;
 class BufferTable;
 class Link;
 class NewsSource;
+enum class SealedNews : std::uint8_t;
 
 // Names a buffer: by its number, or by its name if the number is 0.
 struct BufferKey {
     std::uint64_t id = 0;
     std::string name{};
 };
-// Throws UsageError for no name, or none that can be one.
-[[nodiscard]] BufferKey key_of(std::string_view name);
-// Throws UsageError for 0.
-[[nodiscard]] BufferKey key_of(std::uint64_t id);
-// Throws UsageError for a name or a size that none can have.
-void require_buffer(std::string_view name, std::size_t bytes);
-
-// Whether a source says which buffers are sealed, or brings them.
-enum class NewsKind : bool { told, brought };
 
 // A store, as its buffers and the program have it. It throws what Store says.
-class BufferAccess {
+class BufferAccess : public ProcessMark {
    public:
     virtual ~BufferAccess() = default;
     [[nodiscard]] virtual std::shared_ptr<BufferHold> create(std::string const& name,
@@ -55,15 +47,15 @@ class BufferAccess {
     [[nodiscard]] virtual std::shared_ptr<BufferHold> get(BufferKey const& key) = 0;
     virtual void remove(BufferKey const& key) = 0;
     [[nodiscard]] virtual std::vector<BufferInfo> list() = 0;
-    [[nodiscard]] virtual std::shared_ptr<NewsSource> news(NewsKind kind) = 0;
+    [[nodiscard]] virtual std::shared_ptr<NewsSource> news(SealedNews kind) = 0;
     // table() throws if the store is another process's, owner() if it is this one's.
-    [[nodiscard]] virtual std::shared_ptr<BufferTable> const& table() const;
-    [[nodiscard]] virtual ConnectedOwner const& owner() const;
+    [[nodiscard]] virtual std::shared_ptr<BufferTable> const& table() const {
+        throw UsageError("the store is another process's");
+    }
+    [[nodiscard]] virtual ConnectedOwner const& owner() const {
+        throw UsageError("the store is this process's own");
+    }
     [[nodiscard]] virtual std::string why_host_memory() const { return {}; }
-    // The program's Store goes, in the process that made it.
-    virtual void close() noexcept {}
-    void require_own() const { mark_.require_own(); }
-    [[nodiscard]] bool inherited() const { return mark_.inherited(); }
 
     // Holds copy with it.
     [[nodiscard]] virtual CopyTeam& team() = 0;
@@ -71,12 +63,10 @@ class BufferAccess {
     // for certain; after any other error it may be. Its maker may ask again.
     virtual void seal(std::uint64_t id, std::function<void()> const& meanwhile) = 0;
     virtual void release(std::uint64_t id) noexcept = 0;
-
-   private:
-    ProcessMark mark_;
 };
 
-// Makes a store of this process's. Throws as Store's constructor.
+// Makes a store of this process's, which goes with what is returned: buffers may keep the access.
+// Throws as Store's constructor.
 [[nodiscard]] std::shared_ptr<BufferAccess> make_store(Device const& device,
                                                        StoreOptions const& options);
 // Finds the store of the link's owner, and waits for it as ConnectOptions::wait_for_owner says.
@@ -84,16 +74,10 @@ class BufferAccess {
 [[nodiscard]] std::shared_ptr<BufferAccess> find_store(std::shared_ptr<Link> const& link);
 
 // A buffer that this process has. Its end gives the buffer back.
-class BufferHold {
+class BufferHold : public ProcessMark {
    public:
-    BufferHold(std::uint64_t id, std::string name, std::size_t size, bool of_host, bool sealed,
-               std::shared_ptr<BufferView> view)
-        : id_(id),
-          name_(std::move(name)),
-          size_(size),
-          of_host_(of_host),
-          sealed_(sealed),
-          view_(std::move(view)) {}
+    BufferHold(BufferInfo info, std::shared_ptr<BufferView> view)
+        : info_(std::move(info)), view_(std::move(view)) {}
     // A forked child does not run it (make_hold).
     ~BufferHold();
     // Call this for a complete hold alone: before, its maker gives the buffer back.
@@ -101,13 +85,13 @@ class BufferHold {
     BufferHold(BufferHold const&) = delete;
     BufferHold& operator=(BufferHold const&) = delete;
 
-    [[nodiscard]] std::uint64_t id() const { return id_; }
-    [[nodiscard]] std::string const& name() const { return name_; }
-    [[nodiscard]] std::size_t size() const { return size_; }
-    [[nodiscard]] bool of_host() const { return of_host_; }
-    [[nodiscard]] bool is_mutable() const { return !sealed_; }
-    // Throws UsageError if it is sealed.
-    void require_mutable() const;
+    [[nodiscard]] std::uint64_t id() const { return info_.id; }
+    [[nodiscard]] std::string const& name() const { return info_.name; }
+    [[nodiscard]] std::size_t size() const { return info_.size; }
+    [[nodiscard]] bool of_host() const { return info_.host_memory; }
+    [[nodiscard]] bool is_mutable() const { return !info_.sealed; }
+    // Returns this object. Throws UsageError if it is sealed.
+    BufferHold const& require_mutable() const;
     // Both need at least one byte, and all of them in the buffer.
     void write(std::size_t offset, std::span<std::byte const> from) const {
         view_->write(store_->team(), offset, from.data(), from.size());
@@ -124,27 +108,20 @@ class BufferHold {
     // A mirror is going to write to it; forget_mirror(): it has, or will not.
     void await_mirror() { ++mirrors_; }
     void forget_mirror() { --mirrors_; }
-    void require_own() const { mark_.require_own(); }
 
    private:
-    void require_settled() const;
-
-    ProcessMark mark_;
     std::shared_ptr<BufferAccess> store_;
-    std::uint64_t id_;
-    std::string name_;
-    std::size_t size_;
-    bool of_host_;
-    bool sealed_;
+    BufferInfo info_;
     std::shared_ptr<BufferView> view_;
     unsigned mirrors_ = 0;
     bool may_be_sealed_ = false;  // seal() was not answered, and nothing else prevents writes
 };
 
-template <class... Arguments>
-[[nodiscard]] std::shared_ptr<BufferHold> make_hold(std::shared_ptr<BufferAccess> store,
-                                                    Arguments&&... arguments) {
-    auto hold = make_shared_own<BufferHold>(std::forward<Arguments>(arguments)...);
+[[nodiscard]] inline std::shared_ptr<BufferHold> make_hold(std::shared_ptr<BufferAccess> store,
+                                                           BufferInfo info,
+                                                           std::shared_ptr<BufferView> view) {
+    view->use_for(info.sealed ? BufferUse::reading : BufferUse::writing);
+    auto hold = make_shared_own<BufferHold>(std::move(info), std::move(view));
     hold->keep_for(std::move(store));
     return hold;
 }
@@ -162,28 +139,16 @@ struct News {
 };
 
 // Says which buffers are sealed, or brings them. A forked child does not destroy it.
-class NewsSource {
+class NewsSource : public ProcessMark {
    public:
     virtual ~NewsSource() = default;
     [[nodiscard]] virtual int descriptor() const = 0;
     // None: none came in time.
     [[nodiscard]] virtual std::optional<News> next(std::chrono::nanoseconds timeout) = 0;
     [[nodiscard]] std::uint64_t missed() const { return missed_; }
-    void require_own() const { mark_.require_own(); }
 
    protected:
     std::uint64_t missed_ = 0;
-
-   private:
-    ProcessMark mark_;
-};
-
-// Makes the program's objects of these.
-struct BufferMaker {
-    template <class Made, class Of>
-    [[nodiscard]] static Made make(Of of) {
-        return Made(std::move(of));
-    }
 };
 
 }  // namespace carillon::detail

@@ -22,8 +22,7 @@ BufferService::BufferService(std::shared_ptr<BufferTable> table, ServeOptions co
       options_(options),
       reception_(reception),
       sessions_(sessions),
-      wakeup_(wakeup),
-      follower_(table_, wakeup) {}
+      wakeup_(table_->follow(wakeup)) {}
 
 void BufferService::log_limits() {
     if (std::string const why = table_->why_fewer_buffers(); !why.empty()) reception_.log(why);
@@ -40,7 +39,7 @@ void BufferService::answer(Session& session, std::uint32_t id, GetBuffer const& 
 }
 
 void BufferService::answer(Session& session, std::uint32_t id, SealBuffer const& seal) {
-    table_->seal(session.who, seal.buffer, &wakeup_);
+    table_->seal(session.who, seal.buffer, wakeup_.get());
     // Followers come first: they wait for the buffer, and its maker waits for nothing.
     tell_sealed();
     reception_.send(session, id, BufferDone{});
@@ -72,13 +71,19 @@ void BufferService::tell_sealed() {
 void BufferService::answer(Session& session, std::uint32_t id, WatchBuffers const& watch) {
     session.news = watch.news;
     session.next_sealed = table_->sealed_so_far();
-    take_back_unread(session, watch.came);
+    // What the client was lent unasked and has not read yet is the store's again.
+    for (auto each = session.unasked.begin(); each != session.unasked.end();) {
+        auto const [buffer, unasked] = *each++;
+        if (unasked.number <= watch.came) continue;
+        if (unasked.descriptor) table_->forget(session.who.number, unasked.memory);
+        (void)release(session, buffer);
+    }
     reception_.send(session, id, BufferDone{});
 }
 
 void BufferService::answer(Session& session, std::uint32_t id, ShowMemory const& show) {
     auto const memory = table_->memory_of(session.who, show.buffer);
-    require_read(session);
+    if (auto const refusal = reception_.require_read(session, 1)) throw Refused(*refusal);
     FileDescriptor const shown = memory->export_fd();
     (void)table_->tell(session.who, *memory);
     reception_.lend(session, id, ShownMemory{memory->number()}, std::array{shown.get()});
@@ -125,15 +130,6 @@ bool BufferService::release(Session& session, std::uint64_t buffer) noexcept {
     return true;
 }
 
-void BufferService::take_back_unread(Session& session, std::uint64_t came) noexcept {
-    for (auto each = session.unasked.begin(); each != session.unasked.end();) {
-        auto const [buffer, unasked] = *each++;
-        if (unasked.number <= came) continue;
-        if (unasked.descriptor) table_->forget(session.who.number, unasked.memory);
-        (void)release(session, buffer);
-    }
-}
-
 void BufferService::answer(Session& session, std::uint32_t id, NextBuffer const& next) {
     reception_.send(session, id, table_->after(next.buffer).value_or(BufferInfo{}));
 }
@@ -143,10 +139,6 @@ void BufferService::require_hold(Session& session) const {
         throw_refused(RefusalReason::too_many_of_client, "the connection holds {} buffers already",
                       session.holds);
     }
-    require_read(session);
-}
-
-void BufferService::require_read(Session& session) const {
     if (auto const refusal = reception_.require_read(session, 1)) throw Refused(*refusal);
 }
 
@@ -157,7 +149,11 @@ void BufferService::tell_sealed(Session& session) {
         while (session.news != SealedNews::none && !session.over && session.unsent.empty()) {
             std::uint64_t after = session.next_sealed;
             auto const found = table_->sealed(after);
-            if (!found) return tell_missed(session);
+            if (!found) {  // otherwise the client hears of what it missed with the next buffer
+                if (session.missed != 0) reception_.send(session, 0, MissedBuffers{session.missed});
+                session.missed = 0;
+                return;
+            }
             if (session.news == SealedNews::words) {
                 reception_.send(session, 0, *found);
             } else if (session.holds >= options_.buffers_per_connection) {
@@ -170,13 +166,6 @@ void BufferService::tell_sealed(Session& session) {
         }
     } catch (std::bad_alloc const&) {  // another turn tells the rest
     }
-}
-
-// Otherwise the client would hear of those with the next buffer, which may never come.
-void BufferService::tell_missed(Session& session) {
-    if (session.missed == 0) return;
-    reception_.send(session, 0, MissedBuffers{session.missed});
-    session.missed = 0;
 }
 
 bool BufferService::lend_sealed(Session& session, SealedBuffer const& sealed) {

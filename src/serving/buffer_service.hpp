@@ -4,14 +4,8 @@
 
 #include <cstdint>
 #include <memory>
-#include <vector>
 
-#include "carillon/server.hpp"
-#include "serving/buffer_table.hpp"
-#include "serving/client_messages.hpp"
-#include "serving/reception.hpp"
 #include "serving/session.hpp"
-#include "serving/wakeup.hpp"
 
 namespace carillon::detail {
 
@@ -49,14 +43,9 @@ class BufferService {
     void lend(Session& session, std::uint32_t id, HeldBuffer const& held, std::uint64_t missed = 0);
     // False: the session does not hold it.
     bool release(Session& session, std::uint64_t buffer) noexcept;
-    // Takes back what the client was lent unasked and has not read yet.
-    void take_back_unread(Session& session, std::uint64_t came) noexcept;
-    // Both throw Refused.
+    // Throws Refused.
     void require_hold(Session& session) const;
-    void require_read(Session& session) const;
     void tell_sealed(Session& session);
-    // Tells a session of missed buffers when it has all that there was for it.
-    void tell_missed(Session& session);
     // False: it cannot be lent now.
     [[nodiscard]] bool lend_sealed(Session& session, SealedBuffer const& sealed);
 
@@ -64,8 +53,7 @@ class BufferService {
     ServeOptions const& options_;
     Reception& reception_;
     Sessions const& sessions_;
-    Wakeup const& wakeup_;
-    SealedFollower follower_;
+    std::shared_ptr<Wakeup const> wakeup_;
 };
 
 // A number that no other connection of this process has, to any store.

@@ -17,13 +17,6 @@ namespace {
 // A follower can still get so many of the last sealed buffers.
 constexpr std::size_t most_known_sealed = 1024;
 
-StoreOptions checked_store(StoreOptions const& options) {
-    if (options.bytes == 0 || options.buffers == 0) {
-        throw UsageError("there would be no room for a buffer");
-    }
-    return options;
-}
-
 // Each buffer in host memory takes a descriptor. Half of all are left for connections and the
 // program.
 std::size_t most_descriptors() { return limit_of_descriptors() / 2; }
@@ -46,8 +39,11 @@ std::string words_for(BufferKey const& key) {
 
 BufferTable::BufferTable(Device const& device, StoreOptions const& options)
     : device_(device),
-      options_(checked_store(options)),
-      all_of_host_(device.info().memory_source != MemorySource::vulkan) {}
+      options_(options),
+      all_of_host_(device.info().memory_source != MemorySource::vulkan) {
+    if (options.bytes != 0 && options.buffers != 0) return;
+    throw UsageError("there would be no room for a buffer");
+}
 
 std::string BufferTable::why_fewer_buffers() const {
     std::size_t const most = most_descriptors();
@@ -80,21 +76,18 @@ HeldBuffer BufferTable::create(BufferUser const& by, std::string const& name, st
         names_.erase(name);
         throw;
     }
-    by_user.count(*lent.memory, 1);
+    by_user.add(Taken::by(*lent.memory));
     return lent;
 }
 
-void BufferTable::Taken::add(Taken const& other) {
-    bytes += other.bytes;
-    buffers += other.buffers;
-    descriptors += other.descriptors;
+BufferTable::Taken BufferTable::Taken::by(StoreMemory const& memory) {
+    return {memory.size(), 1, memory.of_host() ? 1U : 0U};
 }
 
-void BufferTable::Taken::count(StoreMemory const& memory, int sign) {
-    auto const times = static_cast<std::size_t>(sign);  // -1 subtracts, since it is unsigned
-    bytes += times * memory.size();
-    buffers += times;
-    descriptors += memory.of_host() ? times : 0;
+void BufferTable::Taken::add(Taken const& other, std::size_t times) {
+    bytes += times * other.bytes;
+    buffers += times * other.buffers;
+    descriptors += times * other.descriptors;
 }
 
 BufferTable::Taken BufferTable::taken(bool by_others) const {
@@ -190,19 +183,15 @@ void BufferTable::shrink_kept(std::size_t most) noexcept {
 }
 
 HeldBuffer BufferTable::hold(Entry& entry, HolderNumber by) {
-    HeldBuffer lent{info_of(entry), entry.memory};
+    HeldBuffer lent{entry.info, entry.memory};
     ++entry.holders[by];
-    ++lent.info.holders;
+    lent.info.holders = ++entry.info.holders;
     return lent;
 }
 
 BufferTable::Entries::iterator BufferTable::find(BufferKey const& key) {
-    std::uint64_t id = key.id;
-    if (id == 0) {
-        auto const named = names_.find(key.name);
-        if (named != names_.end()) id = named->second;
-    }
-    auto const found = entries_.find(id);
+    auto const named = key.id == 0 ? names_.find(key.name) : names_.end();
+    auto const found = entries_.find(named != names_.end() ? named->second : key.id);
     if (found != entries_.end() && !found->second.removed) return found;
     throw_refused(RefusalReason::unknown_object, "there is no buffer {} here", words_for(key));
 }
@@ -282,7 +271,9 @@ bool BufferTable::let_go(Entries::iterator at, HolderNumber who, unsigned times)
     Entry& entry = at->second;
     auto const holder = entry.holders.find(who);
     if (holder == entry.holders.end()) return false;
-    holder->second -= std::min(times, holder->second);
+    times = std::min(times, holder->second);
+    holder->second -= times;
+    entry.info.holders -= times;
     if (holder->second != 0) return true;
     entry.holders.erase(holder);
     if (!entry.info.sealed && !entry.removed) take_from_all(entry);
@@ -294,7 +285,7 @@ void BufferTable::drop_unheld(Entries::iterator at) noexcept {
     Entry& entry = at->second;
     if (!entry.removed || !entry.holders.empty()) return;
     auto const user = taken_by_.find(entry.info.user);
-    user->second.count(*entry.memory, -1);
+    user->second.remove(Taken::by(*entry.memory));
     if (user->second.buffers == 0) taken_by_.erase(user);
     keep(entry.memory);
     entries_.erase(at);
@@ -337,16 +328,10 @@ void BufferTable::forget(HolderNumber who, std::uint64_t memory) {
     }
 }
 
-BufferInfo BufferTable::info_of(Entry const& entry) {
-    BufferInfo info = entry.info;
-    for (auto const& [who, times] : entry.holders) info.holders += times;
-    return info;
-}
-
 std::optional<BufferInfo> BufferTable::after(std::uint64_t id) const {
     std::lock_guard const lock(mutex_);
     for (auto each = entries_.upper_bound(id); each != entries_.end(); ++each) {
-        if (!each->second.removed) return info_of(each->second);
+        if (!each->second.removed) return each->second.info;
     }
     return {};
 }
@@ -363,19 +348,19 @@ void BufferTable::count(Seen& seen) const {
     }
 }
 
-void BufferTable::follow(Wakeup const& wakeup) {
+std::shared_ptr<Wakeup const> BufferTable::follow(Wakeup const& wakeup) {
+    std::shared_ptr<Wakeup const> follower(&wakeup, [this](Wakeup const* each) {
+        std::lock_guard const lock(mutex_);
+        std::erase(followers_, each);
+    });
     std::lock_guard const lock(mutex_);
     followers_.push_back(&wakeup);
+    return follower;
 }
 
 std::uint64_t BufferTable::sealed_so_far() const {
     std::lock_guard const lock(mutex_);
     return sealed_end_;
-}
-
-void BufferTable::follow_no_more(Wakeup const& wakeup) noexcept {
-    std::lock_guard const lock(mutex_);
-    std::erase(followers_, &wakeup);
 }
 
 std::optional<SealedBuffer> BufferTable::sealed(std::uint64_t& number) const {

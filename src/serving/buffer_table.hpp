@@ -14,13 +14,12 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "carillon/store.hpp"
+#include "os/unix_socket.hpp"
 #include "serving/buffer_access.hpp"
 #include "serving/client_messages.hpp"
-#include "serving/wakeup.hpp"
 
 namespace carillon::detail {
 
@@ -42,8 +41,6 @@ class BufferTable {
    public:
     // Throws as Store's constructor.
     BufferTable(Device const& device, StoreOptions const& options);
-    BufferTable(BufferTable const&) = delete;
-    BufferTable& operator=(BufferTable const&) = delete;
 
     [[nodiscard]] Device const& device() const { return device_; }
     // Says, for people, why this process has descriptors for fewer buffers than its options say;
@@ -73,9 +70,9 @@ class BufferTable {
 
     void count(Seen& seen) const;
 
-    // SealedFollower calls these.
-    void follow(Wakeup const& wakeup);
-    void follow_no_more(Wakeup const& wakeup) noexcept;
+    // Wakes `wakeup` whenever a buffer is sealed, and when the store goes, until what is returned
+    // has gone. The table has to stay so long.
+    [[nodiscard]] std::shared_ptr<Wakeup const> follow(Wakeup const& wakeup);
     // The number of the next buffer that will be sealed.
     [[nodiscard]] std::uint64_t sealed_so_far() const;
     // The sealed buffer of that number, or the first one after it that is still known, which says
@@ -102,8 +99,9 @@ class BufferTable {
         std::size_t buffers = 0;
         std::size_t descriptors = 0;  // of this process, for buffers in host memory
 
-        void add(Taken const& other);
-        void count(StoreMemory const& memory, int sign);  // 1: it is taken, -1: it is free again
+        static Taken by(StoreMemory const& memory);
+        void add(Taken const& other, std::size_t times = 1);
+        void remove(Taken const& other) { add(other, ~std::size_t{0}); }
     };
 
     // All of these need the mutex.
@@ -125,7 +123,6 @@ class BufferTable {
     // False: `who` did not hold it.
     bool let_go(Entries::iterator at, HolderNumber who, unsigned times) noexcept;
     void keep(std::shared_ptr<StoreMemory> const& memory) noexcept;
-    [[nodiscard]] static BufferInfo info_of(Entry const& entry);
 
     Device device_;
     StoreOptions options_;
@@ -143,23 +140,6 @@ class BufferTable {
     std::vector<Wakeup const*> followers_;
     std::unique_ptr<Doorbell<Direction::to_device>> doorbell_;
     std::atomic<bool> closed_ = false;
-};
-
-// Wakes `wakeup` whenever a buffer is sealed, and when the store goes. A forked child does not
-// destroy it.
-class SealedFollower {
-   public:
-    SealedFollower(std::shared_ptr<BufferTable> table, Wakeup const& wakeup)
-        : table_(std::move(table)), wakeup_(wakeup) {
-        table_->follow(wakeup_);
-    }
-    ~SealedFollower() { table_->follow_no_more(wakeup_); }
-    SealedFollower(SealedFollower const&) = delete;
-    SealedFollower& operator=(SealedFollower const&) = delete;
-
-   private:
-    std::shared_ptr<BufferTable> table_;
-    Wakeup const& wakeup_;
 };
 
 }  // namespace carillon::detail

@@ -30,7 +30,6 @@
 #include "serving/object_service.hpp"
 #include "serving/reception.hpp"
 #include "serving/session.hpp"
-#include "serving/wakeup.hpp"
 
 namespace carillon {
 namespace detail {

@@ -26,7 +26,6 @@
 #include "carillon/memory.hpp"
 #include "os/unix_socket.hpp"
 #include "serving/client_messages.hpp"
-#include "serving/wakeup.hpp"
 
 namespace carillon::detail {
 

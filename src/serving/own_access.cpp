@@ -32,13 +32,10 @@ class OwnAccess final : public BufferAccess, public std::enable_shared_from_this
     [[nodiscard]] std::shared_ptr<BufferHold> create(std::string const& name,
                                                      std::size_t bytes) override {
         if (table_->device().traits().write_combining) team_->expect(bytes);
-        return make_hold_of(
-            unless_refused([&] { return table_->create(self_, name, bytes, false); }),
-            BufferUse::writing);
+        return hold_of(unless_refused([&] { return table_->create(self_, name, bytes, false); }));
     }
     [[nodiscard]] std::shared_ptr<BufferHold> get(BufferKey const& key) override {
-        return make_hold_of(unless_refused([&] { return table_->get(self_, key); }),
-                            BufferUse::reading);
+        return hold_of(unless_refused([&] { return table_->get(self_, key); }));
     }
     void remove(BufferKey const& key) override {
         unless_refused([&] { return table_->remove(self_, key); });
@@ -50,9 +47,8 @@ class OwnAccess final : public BufferAccess, public std::enable_shared_from_this
         }
         return all;
     }
-    [[nodiscard]] std::shared_ptr<NewsSource> news(NewsKind kind) override;
+    [[nodiscard]] std::shared_ptr<NewsSource> news(SealedNews kind) override;
     [[nodiscard]] std::shared_ptr<BufferTable> const& table() const override { return table_; }
-    void close() noexcept override { table_->close(); }
     [[nodiscard]] CopyTeam& team() override { return *team_; }
     void seal(std::uint64_t id, std::function<void()> const& meanwhile) override {
         meanwhile();
@@ -61,16 +57,13 @@ class OwnAccess final : public BufferAccess, public std::enable_shared_from_this
     void release(std::uint64_t id) noexcept override { (void)table_->release(own_process, id); }
 
    private:
-    [[nodiscard]] std::shared_ptr<BufferHold> make_hold_of(HeldBuffer const& lent, BufferUse use) {
-        BufferInfo const& info = lent.info;
+    [[nodiscard]] std::shared_ptr<BufferHold> hold_of(HeldBuffer lent) {
+        std::uint64_t const id = lent.info.id;
+        lent.info.host_memory |= table_->device().emulated();
         try {
-            auto view = lent.memory->view();
-            view->use_for(use);
-            return make_hold(shared_from_this(), info.id, info.name, info.size,
-                             info.host_memory || table_->device().emulated(), info.sealed,
-                             std::move(view));
+            return make_hold(shared_from_this(), std::move(lent.info), lent.memory->view());
         } catch (...) {
-            release(info.id);
+            release(id);
             throw;
         }
     }
@@ -82,17 +75,17 @@ class OwnAccess final : public BufferAccess, public std::enable_shared_from_this
 
 class OwnNews final : public NewsSource {
    public:
-    OwnNews(std::shared_ptr<OwnAccess> access, NewsKind kind)
+    OwnNews(std::shared_ptr<OwnAccess> access, SealedNews kind)
         : access_(std::move(access)),
           kind_(kind),
-          follower_(access_->table(), wakeup_),
+          follower_(access_->table()->follow(wakeup_)),
           next_(access_->table()->sealed_so_far()) {}
 
     [[nodiscard]] int descriptor() const override { return wakeup_.fd(); }
     [[nodiscard]] std::optional<News> next(std::chrono::nanoseconds timeout) override {
         Deadline const deadline(timeout);
         while (auto told = next_told(deadline)) {
-            if (kind_ == NewsKind::told) return News{*std::move(told)};
+            if (kind_ == SealedNews::words) return News{*std::move(told)};
             missed_ += told->missed + 1;  // unless it is got
             try {
                 News brought{{}, access_->get({told->id})};
@@ -122,20 +115,23 @@ class OwnNews final : public NewsSource {
     }
 
     std::shared_ptr<OwnAccess> access_;
-    NewsKind kind_;
+    SealedNews kind_;
     Wakeup wakeup_;
-    SealedFollower follower_;
+    std::shared_ptr<Wakeup const> follower_;
     std::uint64_t next_;
 };
 
-std::shared_ptr<NewsSource> OwnAccess::news(NewsKind kind) {
+std::shared_ptr<NewsSource> OwnAccess::news(SealedNews kind) {
     return make_shared_own<OwnNews>(shared_from_this(), kind);
 }
 
 }  // namespace
 
 std::shared_ptr<BufferAccess> make_store(Device const& device, StoreOptions const& options) {
-    return std::make_shared<OwnAccess>(device, options);
+    auto const access = std::make_shared<OwnAccess>(device, options);
+    return {access.get(), [access, mark = ProcessMark()](BufferAccess* /*access*/) {
+                if (!mark.inherited()) access->table()->close();
+            }};
 }
 
 }  // namespace carillon::detail

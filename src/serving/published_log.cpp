@@ -73,12 +73,12 @@ std::shared_ptr<PublishedObject> PublishedLog::object() {
 
 void PublishedLog::write(LogRecord const& record) {
     if (!shared_.load(std::memory_order_acquire)) return;
-    PublishedMessage message{};
-    std::string_view const text = cut(record.text, sizeof(message.text));
-    message.time_ns = record.time_ns;
-    message.block = record.block;
-    message.level = static_cast<std::uint16_t>(record.level);
-    message.bytes = static_cast<std::uint16_t>(text.size());
+    std::string_view const text = cut(record.text, sizeof(PublishedMessage::text));
+    PublishedMessage message{record.time_ns,
+                             record.block,
+                             static_cast<std::uint16_t>(record.level),
+                             static_cast<std::uint16_t>(text.size()),
+                             {}};
     std::memcpy(message.text, text.data(), text.size());
     writer_->set(message);
 }

@@ -35,8 +35,6 @@ class PublishedLog {
    public:
     // Throws UsageError for the capacity.
     PublishedLog(Device const& device, std::uint32_t capacity);
-    PublishedLog(PublishedLog const&) = delete;
-    PublishedLog& operator=(PublishedLog const&) = delete;
     ~PublishedLog();
 
     [[nodiscard]] static MessageType type() {
@@ -60,11 +58,10 @@ class PublishedLog {
 
 // The owner may write anything there, at any time: a look takes a bounded number of steps, and
 // passes over whatever no owner of this library writes.
-class LogReaderState {
+class LogReaderState : public ProcessMark {
    public:
     explicit LogReaderState(LeasedEnd<MailboxView> const& end);
 
-    void require_own() const { mark_.require_own(); }
     // The next message, if it comes in time. Throws as LentBy::require_there().
     [[nodiscard]] std::optional<LogRecord> next(std::chrono::nanoseconds timeout);
     // The next message if it is there.
@@ -78,7 +75,6 @@ class LogReaderState {
     void skip_to(Sequence sequence);
     [[nodiscard]] bool read_next(PublishedMessage& message) const;
 
-    ProcessMark mark_;
     LentBy lent_by_;
     MailboxView view_;
     Sequence next_;

@@ -1,19 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "carillon/store.hpp"
 
-#include <utility>
+#include <fmt/format.h>
 
 #include "carillon/detail/host/owned.hpp"
+#include "carillon/error.hpp"
+#include "error/range.hpp"
 #include "serving/buffer_access.hpp"
 #include "serving/buffer_table.hpp"
+#include "serving/client_messages.hpp"
 #include "serving/link.hpp"
 
 namespace carillon {
 using detail::BufferAccess;
-using detail::BufferMaker;
+using detail::BufferHold;
+using detail::BufferKey;
+using detail::in_call;
 using detail::in_call_to;
-using detail::key_of;
-using detail::NewsKind;
+using detail::NewsSource;
+using detail::SealedNews;
+
+namespace {
+
+// Throws UsageError for no name, or none that can be one.
+BufferKey key_of(std::string_view name) {
+    detail::require_name("buffer", name);
+    return {0, std::string(name)};
+}
+
+BufferKey key_of(std::uint64_t id) {
+    if (id == 0) throw UsageError("no buffer has the number 0");
+    return {id};
+}
+
+}  // namespace
 
 Store::Store(Device const& device, StoreOptions const& options) try
     : Store(detail::make_store(device, options)) {
@@ -25,35 +45,26 @@ Store::Store(PathArgument const& path, ConnectOptions const& options) try
 } catch (...) {
     detail::throw_named("Store");
 }
-Store::Store(std::shared_ptr<detail::BufferAccess> access) : access_(std::move(access)) {}
-Store::Store(Store&&) noexcept = default;
-Store& Store::operator=(Store&& other) noexcept {
-    if (this != &other) {
-        Store const before(std::move(*this));
-        access_ = std::move(other.access_);
-    }
-    return *this;
-}
-Store::~Store() {
-    if (access_ != nullptr && !access_->inherited()) access_->close();
-}
 
 Buffer Store::create(NameArgument name, std::size_t bytes) const {
     return in_call_to("Store::create", access_, [&](BufferAccess& access) {
-        detail::require_buffer(name, bytes);
-        return BufferMaker::make<Buffer>(access.create(std::string(name), bytes));
+        if (!std::string_view(name).empty()) detail::require_name("buffer", name);
+        if (bytes == 0) throw UsageError("a buffer of 0 bytes was asked for");
+        if (bytes > detail::largest_buffer) {
+            throw OutOfMemoryError(fmt::format("{} bytes asked for, of {} that a buffer can have",
+                                               bytes, detail::largest_buffer));
+        }
+        return Buffer(access.create(std::string(name), bytes));
     });
 }
 
 Buffer Store::get(std::uint64_t id) const {
-    return in_call_to("Store::get", access_, [&](BufferAccess& access) {
-        return BufferMaker::make<Buffer>(access.get(key_of(id)));
-    });
+    return in_call_to("Store::get", access_,
+                      [&](BufferAccess& access) { return Buffer(access.get(key_of(id))); });
 }
 Buffer Store::get(NameArgument name) const {
-    return in_call_to("Store::get", access_, [&](BufferAccess& access) {
-        return BufferMaker::make<Buffer>(access.get(key_of(name)));
-    });
+    return in_call_to("Store::get", access_,
+                      [&](BufferAccess& access) { return Buffer(access.get(key_of(name))); });
 }
 
 void Store::remove(std::uint64_t id) const {
@@ -69,13 +80,13 @@ std::vector<BufferInfo> Store::list() const {
 }
 
 SealedEvents Store::sealed_events() const {
-    return BufferMaker::make<SealedEvents>(
-        in_call_to("Store::sealed_events", access_, &BufferAccess::news, NewsKind::told));
+    return SealedEvents(
+        in_call_to("Store::sealed_events", access_, &BufferAccess::news, SealedNews::words));
 }
 
 SealedBuffers Store::sealed_buffers() const {
-    return BufferMaker::make<SealedBuffers>(
-        in_call_to("Store::sealed_buffers", access_, &BufferAccess::news, NewsKind::brought));
+    return SealedBuffers(
+        in_call_to("Store::sealed_buffers", access_, &BufferAccess::news, SealedNews::buffers));
 }
 
 Server Store::serve(PathArgument const& path, ServeOptions const& options) const {
@@ -101,6 +112,113 @@ ConnectedOwner const& Store::owner() const {
 
 std::string Store::why_host_memory() const {
     return in_call_to("Store::why_host_memory", access_, &BufferAccess::why_host_memory);
+}
+
+std::uint64_t Buffer::id() const { return in_call_to("Buffer::id", hold_, &BufferHold::id); }
+std::string const& Buffer::name() const {
+    return in_call_to("Buffer::name", hold_, &BufferHold::name);
+}
+std::size_t Buffer::size() const { return in_call_to("Buffer::size", hold_, &BufferHold::size); }
+bool Buffer::is_mutable() const {
+    return in_call_to("Buffer::is_mutable", hold_, &BufferHold::is_mutable);
+}
+bool Buffer::is_cpu() const { return in_call_to("Buffer::is_cpu", hold_, &BufferHold::of_host); }
+
+std::span<std::byte const> Buffer::data() const {
+    return in_call_to("Buffer::data", hold_, &BufferHold::host);
+}
+
+void const* Buffer::device_ptr() const {
+    return in_call_to("Buffer::device_ptr", hold_, &BufferHold::device_ptr);
+}
+
+void Buffer::read(std::span<std::byte> to, std::size_t offset) const {
+    in_call_to("Buffer::read", hold_, [&](BufferHold const& held) {
+        detail::require_range(offset, to.size(), held.size());
+        detail::require_bytes_there(to);
+        (void)held.host();
+        if (!to.empty()) held.read(to, offset);
+    });
+}
+
+std::span<std::byte> Buffer::mutable_data() const {
+    return in_call_to("Buffer::mutable_data", hold_,
+                      [](BufferHold const& held) { return held.require_mutable().host(); });
+}
+
+void* Buffer::mutable_device_ptr() const {
+    return in_call_to("Buffer::mutable_device_ptr", hold_,
+                      [](BufferHold const& held) { return held.require_mutable().device_ptr(); });
+}
+
+void Buffer::write(std::span<std::byte const> from, std::size_t offset) {
+    in_call_to("Buffer::write", hold_, [&](BufferHold const& held) {
+        (void)held.require_mutable();
+        detail::require_range(offset, from.size(), held.size());
+        detail::require_bytes_there(from);
+        (void)held.host();
+        if (!from.empty()) held.write(offset, from);
+    });
+}
+
+Buffer Buffer::seal() {
+    in_call_to("Buffer::seal", hold_, &BufferHold::seal);
+    return *this;
+}
+
+HostMirror::HostMirror(Buffer const& buffer, MirrorOptions const& options) try
+    : bytes_(buffer.size()), to_(buffer.hold_) {
+    if (options.read) buffer.read(bytes_);
+    writes_back_ = options.write_back && buffer.is_mutable();
+    if (writes_back_) buffer.hold_->await_mirror();
+} catch (...) {
+    detail::throw_named("HostMirror");
+}
+
+HostMirror::~HostMirror() {
+    try {
+        if (writes_back_) write_back();
+    } catch (std::exception const&) {  // the buffer has gone, or may be sealed
+    }
+}
+
+void HostMirror::write_back() {
+    in_call("HostMirror::write_back", [&] {
+        if (wrote_back_) throw UsageError("it was called before: a mirror writes back once");
+        if (!writes_back_) throw UsageError("there is no buffer to write back to");
+        auto const to = to_.lock();
+        if (to == nullptr) throw UsageError("the buffer has gone");
+        to->require_own();
+        writes_back_ = false;
+        wrote_back_ = true;
+        to->forget_mirror();
+        (void)to->host();
+        to->write(0, bytes_);
+    });
+}
+
+int SealedEvents::descriptor() const {
+    return in_call_to("SealedEvents::descriptor", source_, &NewsSource::descriptor);
+}
+
+std::optional<SealedBuffer> SealedEvents::next(std::chrono::nanoseconds timeout) {
+    auto news = in_call_to("SealedEvents::next", source_, &NewsSource::next, timeout);
+    if (!news) return {};
+    return std::move(news->told);
+}
+
+int SealedBuffers::descriptor() const {
+    return in_call_to("SealedBuffers::descriptor", source_, &NewsSource::descriptor);
+}
+
+std::optional<Buffer> SealedBuffers::next(std::chrono::nanoseconds timeout) {
+    auto news = in_call_to("SealedBuffers::next", source_, &NewsSource::next, timeout);
+    if (!news) return {};
+    return Buffer(std::move(news->hold));
+}
+
+std::uint64_t SealedBuffers::missed() const {
+    return in_call_to("SealedBuffers::missed", source_, &NewsSource::missed);
 }
 
 }  // namespace carillon

@@ -35,7 +35,7 @@ class StoreSession final : public BufferAccess, public std::enable_shared_from_t
     // It makes the buffer in host memory if the GPU's cannot be mapped here.
     [[nodiscard]] std::shared_ptr<BufferHold> create(std::string const& name,
                                                      std::size_t bytes) override {
-        Alone const alone(*this);
+        std::lock_guard const alone(*this);
         Deadline const deadline = link_->due();
         CreateBuffer create{name, bytes, options().host_memory || never_mapped_};
         if (across_a_bus_) team_->expect(bytes);  // so that it is awake when there is a buffer
@@ -49,22 +49,35 @@ class StoreSession final : public BufferAccess, public std::enable_shared_from_t
         });
     }
     [[nodiscard]] std::shared_ptr<BufferHold> get(BufferKey const& key) override {
-        Alone const alone(*this);
+        std::lock_guard const alone(*this);
         return ask_for(GetBuffer{key.id, key.name}, link_->due());
     }
     void remove(BufferKey const& key) override {
-        Alone const alone(*this);
+        std::lock_guard const alone(*this);
         OwnerAnswer answer = link_->ask(RemoveBuffer{key.id, key.name}, link_->due());
-        make_ready(said<BufferDone>(answer).spare);
+        // Memory that only this client gets: nobody else makes a buffer there, so create() finds
+        // its pages writable. Changing that takes longer than asking for the buffer does.
+        auto const mapped = find(said<BufferDone>(answer).spare);
+        if (mapped == mapped_.end() || mapped->view.use_count() != 1) return;
+        mapped->view->use_for(BufferUse::writing);
     }
     [[nodiscard]] std::vector<BufferInfo> list() override;
-    [[nodiscard]] std::shared_ptr<NewsSource> news(NewsKind kind) override;
-    // The next lent buffer, if it comes in time; `missed` grows by those that were not lent.
-    [[nodiscard]] std::optional<News> next_lent(Deadline const& deadline, std::uint64_t& missed);
+    [[nodiscard]] std::shared_ptr<NewsSource> news(SealedNews kind) override;
+    // The buffer that the store has lent unasked.
+    [[nodiscard]] std::shared_ptr<BufferHold> take(OwnerAnswer& lent) {
+        std::lock_guard const alone(*this);
+        return hold_of(lent, true);
+    }
+    // For std::lock_guard: has the mutex. Afterwards it unmaps what was released meanwhile.
+    void lock() { mutex_.lock(); }
+    void unlock() noexcept {
+        mutex_.unlock();
+        unmap_released();
+    }
 
     [[nodiscard]] CopyTeam& team() override { return *team_; }
     void seal(std::uint64_t id, std::function<void()> const& meanwhile) override {
-        Alone const alone(*this);
+        std::lock_guard const alone(*this);
         try {
             OwnerAnswer answer = link_->ask(SealBuffer{id}, link_->due(), meanwhile);
             (void)said<BufferDone>(answer);
@@ -87,26 +100,8 @@ class StoreSession final : public BufferAccess, public std::enable_shared_from_t
         std::size_t size;
         std::shared_ptr<BufferView> view;
     };
-    // Has the mutex. Afterwards it unmaps what was released meanwhile.
-    class Alone {
-       public:
-        explicit Alone(StoreSession& session) : session_(session) { session.mutex_.lock(); }
-        Alone(Alone const&) = delete;
-        Alone& operator=(Alone const&) = delete;
-        ~Alone() {
-            session_.mutex_.unlock();
-            session_.unmap_released();
-        }
-
-       private:
-        StoreSession& session_;
-    };
 
     [[nodiscard]] ConnectOptions const& options() const { return link_->options(); }
-    // The next message that is not MissedBuffers, whose counts are added.
-    [[nodiscard]] std::optional<OwnerAnswer> receive_lent(Deadline const& deadline,
-                                                          std::uint64_t& missed);
-
     // All of these need the mutex.
     [[nodiscard]] std::shared_ptr<BufferHold> ask_for(Message const& question,
                                                       Deadline const& deadline) {
@@ -122,14 +117,6 @@ class StoreSession final : public BufferAccess, public std::enable_shared_from_t
     [[nodiscard]] std::shared_ptr<BufferView> map(LentBuffer const& lent, FileDescriptor fd) const;
     [[nodiscard]] std::list<Mapped>::iterator find(std::uint64_t memory) {
         return std::ranges::find(mapped_, memory, &Mapped::memory);
-    }
-    // Makes memory writable that only this client gets; 0: there is none. Nobody else makes a
-    // buffer there, so create() finds its pages writable: changing that takes longer than asking
-    // for the buffer does.
-    void make_ready(std::uint64_t spare) {
-        auto const mapped = find(spare);
-        if (mapped == mapped_.end() || mapped->view.use_count() != 1) return;
-        mapped->view->use_for(BufferUse::writing);
     }
     // Unmaps memory that no buffer has, beyond what is kept.
     void unmap_unused() noexcept;
@@ -156,10 +143,9 @@ class StoreSession final : public BufferAccess, public std::enable_shared_from_t
 // It has a connection of its own, on which comes what nobody has asked for.
 class OthersNews final : public NewsSource {
    public:
-    OthersNews(std::shared_ptr<StoreSession> session, NewsKind kind)
-        : session_(std::move(session)), brings_(kind == NewsKind::brought) {
-        WatchBuffers const watch{brings_ ? SealedNews::buffers : SealedNews::words};
-        OwnerAnswer answer = link().ask(watch, link().due());
+    OthersNews(std::shared_ptr<StoreSession> session, SealedNews kind)
+        : session_(std::move(session)), brings_(kind == SealedNews::buffers) {
+        OwnerAnswer answer = link().ask(WatchBuffers{kind}, link().due());
         (void)said<BufferDone>(answer);
     }
     OthersNews(OthersNews const&) = delete;
@@ -175,10 +161,24 @@ class OthersNews final : public NewsSource {
 
     [[nodiscard]] int descriptor() const override { return link().descriptor(); }
     [[nodiscard]] std::optional<News> next(std::chrono::nanoseconds timeout) override {
-        if (brings_) return session_->next_lent(Deadline(timeout), missed_);
-        auto came = link().next_news(Deadline(timeout));
-        if (!came) return {};
-        return News{std::move(said<SealedBuffer>(*came))};
+        Deadline const deadline(timeout);
+        // A store that sends MissedBuffers again and again keeps nobody for ever.
+        Deadline const end = deadline + link().options().timeout;
+        do {
+            auto came = link().next_news(deadline);
+            if (!came) return {};
+            if (!brings_) return News{std::move(said<SealedBuffer>(*came))};
+            if (auto const* more = std::get_if<MissedBuffers>(&came->message)) {
+                missed_ += more->count;
+                continue;
+            }
+            if (auto const* lent = std::get_if<LentBuffer>(&came->message)) missed_ += lent->missed;
+            ++missed_;  // unless it can be had
+            News brought{{}, session_->take(*came)};
+            --missed_;
+            return brought;
+        } while (!end.passed());
+        return {};
     }
 
    private:
@@ -196,11 +196,14 @@ std::shared_ptr<BufferHold> StoreSession::hold_of(OwnerAnswer& answer, bool seal
         }
         require_shown(answer);
         auto view = view_of(answer);
-        view->use_for(lent.sealed ? BufferUse::reading : BufferUse::writing);
         across_a_bus_ = view->write_combining();
-        bool const of_host = lent.memory.source != MemorySource::vulkan || !lent.memory.uuid;
-        return make_hold(shared_from_this(), lent.buffer, lent.name, lent.bytes, of_host, sealed,
-                         std::move(view));
+        BufferInfo info;
+        info.id = lent.buffer;
+        info.name = lent.name;
+        info.size = lent.bytes;
+        info.sealed = sealed;
+        info.host_memory = lent.memory.source != MemorySource::vulkan || !lent.memory.uuid;
+        return make_hold(shared_from_this(), std::move(info), std::move(view));
     } catch (std::exception const& error) {
         try {
             link_->tell(UnmappedBuffer{lent.buffer, error.what()});
@@ -284,7 +287,7 @@ void StoreSession::unmap_unused() noexcept {
 }
 
 std::vector<BufferInfo> StoreSession::list() {
-    Alone const alone(*this);
+    std::lock_guard const alone(*this);
     std::vector<BufferInfo> all;
     Deadline end = link_->due();
     for (int i = 1; i < answers_of_list; ++i) end = end + options().timeout;
@@ -305,34 +308,8 @@ std::vector<BufferInfo> StoreSession::list() {
     }
 }
 
-std::shared_ptr<NewsSource> StoreSession::news(NewsKind kind) {
+std::shared_ptr<NewsSource> StoreSession::news(SealedNews kind) {
     return make_shared_own<OthersNews>(make_shared_own<StoreSession>(link_->again()), kind);
-}
-
-// A store that sends MissedBuffers again and again keeps nobody for ever.
-std::optional<OwnerAnswer> StoreSession::receive_lent(Deadline const& deadline,
-                                                      std::uint64_t& missed) {
-    Deadline const end = deadline + options().timeout;
-    do {
-        auto came = link_->next_news(deadline);
-        auto const* more = came ? std::get_if<MissedBuffers>(&came->message) : nullptr;
-        if (more == nullptr) return came;
-        missed += more->count;
-    } while (!end.passed());
-    return {};
-}
-
-std::optional<News> StoreSession::next_lent(Deadline const& deadline, std::uint64_t& missed) {
-    auto came = receive_lent(deadline, missed);
-    if (!came) return {};
-    Alone const alone(*this);
-    if (auto const* lent = std::get_if<LentBuffer>(&came->message)) missed += lent->missed;
-    try {
-        return News{{}, hold_of(*came, true)};
-    } catch (...) {
-        ++missed;
-        throw;
-    }
 }
 
 }  // namespace
