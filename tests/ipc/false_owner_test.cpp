@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <cstring>
 #include <fstream>
-#include <functional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -31,19 +30,6 @@ namespace carillon::test {
 namespace {
 
 using namespace std::chrono_literals;
-
-RefusalReason refusal(std::function<void()> const& call) {
-    try {
-        call();
-    } catch (RefusedError const& error) {
-        return error.reason();
-    } catch (std::exception const& error) {
-        ADD_FAILURE() << error.what();
-        return RefusalReason::other;
-    }
-    ADD_FAILURE() << "it was let in";
-    return RefusalReason::other;
-}
 
 template <class Asker>
 class FalseOwnerTest : public testing::Test {
@@ -81,7 +67,7 @@ TYPED_TEST(FalseOwnerTest, refusalIsHeardThoughNobodyHasAsked) {
         (void)client.send(detail::encode(0, detail::Refused{RefusalReason::full, "no"}));
         (void)next_of(client);
     });
-    EXPECT_EQ(refusal([&] {
+    EXPECT_EQ(refusal_of([&] {
                   TypeParam const asker = this->connect();
                   asker.ask();
               }),
@@ -96,7 +82,7 @@ TYPED_TEST(FalseOwnerTest, ofAnotherVersionRefuses) {
         next_version.at(sizeof(std::uint32_t)) = std::byte{detail::messages_version + 1};
         EXPECT_TRUE(client.send(next_version));
     });
-    EXPECT_EQ(refusal([&] { (void)this->connect(); }), RefusalReason::version);
+    EXPECT_EQ(refusal_of([&] { (void)this->connect(); }), RefusalReason::version);
     CARILLON_EXPECT_ERROR((void)this->connect(), RefusedError,
                           std::string(TypeParam::connects) + ": refused (version): the other");
 }
@@ -305,7 +291,7 @@ TEST_F(FalseKernelOwnerTest, eachAttachIsTriedForAsLongAsIsSaid) {
     });
     Connection const connection(path(), {.timeout = patience, .wait_for_owner = wait_for_owner});
     std::this_thread::sleep_for(wait_for_owner);
-    EXPECT_EQ(refusal([&] { auto const channel = connection.channel<Ask, Told>(); }),
+    EXPECT_EQ(refusal_of([&] { auto const channel = connection.channel<Ask, Told>(); }),
               RefusalReason::wrong_types);
 }
 

@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "carillon/error.hpp"
 #include "carillon/memory.hpp"
 #include "support/eventually.hpp"
 #include "support/temporary_directory.hpp"
@@ -146,5 +147,17 @@ class SocketPath {
    private:
     TemporaryDirectory folder_;
 };
+
+// The reason why an owner refuses what `call` asks for.
+template <class Call>
+RefusalReason refusal_of(Call&& call) {
+    try {
+        (void)call();
+    } catch (RefusedError const& error) {
+        return error.reason();
+    }
+    ADD_FAILURE() << "it was not refused";
+    return RefusalReason::other;
+}
 
 }  // namespace carillon::test

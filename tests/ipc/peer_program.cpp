@@ -169,23 +169,29 @@ int want_others(Arguments const& arguments) {
     }
 }
 
-// PATH USER: as another user.
-int be_another(Arguments const& arguments) {
-    if (::setgid(static_cast<gid_t>(std::stoul(arguments.at(1)))) != 0 ||
-        ::setuid(static_cast<uid_t>(std::stoul(arguments.at(1)))) != 0)
-        return 5;
+// Becomes another user, and prints why `ask` is refused, or that this user cannot connect.
+template <class Call>
+int as_another(std::string const& user, Call const& call) {
+    auto const number = static_cast<uid_t>(std::stoul(user));
+    if (::setgid(number) != 0 || ::setuid(number) != 0) return 5;
     try {
-        Connection const owner(arguments.at(0), {.timeout = long_enough});
-        auto channel = owner.channel<Ask, Told>();
-        std::uint64_t served = 0;
-        if (!call_once(channel, 0, served)) return 3;
-        say("answered");
+        call();
     } catch (RefusedError const& error) {
         say(error.what());
     } catch (SystemError const& error) {
         say(error.what());
     }
     return 0;
+}
+
+// PATH USER: as another user.
+int be_another(Arguments const& arguments) {
+    return as_another(arguments.at(1), [&] {
+        Connection const owner(arguments.at(0), {.timeout = long_enough});
+        auto channel = owner.channel<Ask, Told>();
+        std::uint64_t served = 0;
+        say(call_once(channel, 0, served) ? "answered" : "no reply");
+    });
 }
 
 // PATH: prints which of the drivers' libraries this process has loaded after a call.
@@ -488,18 +494,12 @@ int store_get(Arguments const& arguments) {
 
 // PATH USER: as another user, gets the buffer "owners" and would like to remove it.
 int store_be_another(Arguments const& arguments) {
-    if (::setgid(static_cast<gid_t>(std::stoul(arguments.at(1)))) != 0 ||
-        ::setuid(static_cast<uid_t>(std::stoul(arguments.at(1)))) != 0)
-        return 5;
-    try {
+    return as_another(arguments.at(1), [&] {
         Store const store(arguments.at(0), {.timeout = long_enough});
         say(std::to_string(store.get("owners").size()) + " bytes");
         store.remove("owners");
         say("removed");
-    } catch (RefusedError const& error) {
-        say(error.what());
-    }
-    return 0;
+    });
 }
 
 // PATH [BYTES HOLDS DEVICE]: has a store until its input ends.

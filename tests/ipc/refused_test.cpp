@@ -11,10 +11,12 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <iterator>
 #include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -45,6 +47,7 @@ class RefusedTest : public testing::Test {
     [[nodiscard]] Connection connect() const { return Connection(path(), {.timeout = patience}); }
     [[nodiscard]] SocketPath const& socket() const { return path_; }
     void stop() { kernel_.stop(); }
+    [[nodiscard]] Store const& store() const { return store_; }
     void add(Server& server, std::string_view name) {
         if (!std::exchange(added_, true)) server.add(name, kernel_);
     }
@@ -53,13 +56,7 @@ class RefusedTest : public testing::Test {
     template <class Request = Ask, class Reply = Told>
     [[nodiscard]] static RefusalReason refusal(Connection const& owner,
                                                std::string_view object = "kernel") {
-        try {
-            auto const channel = owner.channel<Request, Reply>(object);
-        } catch (RefusedError const& error) {
-            return error.reason();
-        }
-        ADD_FAILURE() << "it was let in";
-        return RefusalReason::other;
+        return refusal_of([&] { return owner.channel<Request, Reply>(object).all_answered(); });
     }
 
    private:
@@ -157,24 +154,27 @@ TEST_F(RefusedTest, usersThatAreNotAmongThoseThatMay) {
     if (::geteuid() != 0) GTEST_SKIP() << "only root can be another user";
     ASSERT_EQ(::chmod(socket().folder().c_str(), 0755), 0);
     constexpr unsigned nobody = 65534;
-    {  // The socket is the owner's alone.
-        Server const server = serve();
+    Buffer const owners = store().create("owners", 100).seal();
+    struct Row {
+        ServeOptions options;
+        char const* channel;  // what C says, who calls a kernel
+        char const* buffer;   // and who gets a buffer
+    };
+    for (Row const& row : {Row{{}, "Permission denied", "Permission denied"},  // the socket's mode
+                           {{.mode = 0666, .users = {nobody - 1}}, "not allowed", "not allowed"},
+                           {{.mode = 0666, .users = {nobody}}, "answered", "100 bytes"},
+                           {{.mode = 0666, .groups = {nobody}}, "answered", "100 bytes"}}) {
+        Server const server = serve(row.options);
         Process client({"be-another", path(), std::to_string(nobody)});
-        EXPECT_NE(client.line().find("Permission denied"), std::string::npos);
+        EXPECT_NE(client.line().find(row.channel), std::string::npos) << row.channel;
+        Process reader({"store-be-another", path(), std::to_string(nobody)});
+        EXPECT_NE(reader.line().find(row.buffer), std::string::npos) << row.buffer;
+        if (row.buffer != std::string_view("100 bytes")) continue;
+        // It gets the buffers of others, and cannot remove them.
+        EXPECT_NE(reader.line().find("not allowed"), std::string::npos);
+        EXPECT_EQ(reader.status(), 0);
+        EXPECT_EQ(store().list().size(), 1U);
     }
-    {  // All may connect, and some other user attach.
-        Server const server = serve({.mode = 0666, .users = {nobody - 1}});
-        Process client({"be-another", path(), std::to_string(nobody)});
-        EXPECT_NE(client.line().find("not allowed"), std::string::npos);
-    }
-    {  // This user, and by group.
-        Server const server = serve({.mode = 0666, .users = {nobody}});
-        Process client({"be-another", path(), std::to_string(nobody)});
-        EXPECT_EQ(client.line(), "answered");
-    }
-    Server const server = serve({.mode = 0666, .groups = {nobody}});
-    Process client({"be-another", path(), std::to_string(nobody)});
-    EXPECT_EQ(client.line(), "answered");
 }
 
 // Users that are not allowed hear so at once, and take no connection from those that are.
@@ -243,53 +243,93 @@ TEST_F(RefusedTest, oneUserHasSoManyLinesInAWhile) {
     EXPECT_LT(lines.size(), refusals);
 }
 
-TEST_F(RefusedTest, ownerHasALineForEachWhomItRefuses) {
+// A function that the server calls may call the server, and throw.
+TEST_F(RefusedTest, ownerHasALineForEachWhomItRefusesAndMayBeAskedMeanwhile) {
     std::mutex mutex;
     std::vector<std::string> lines;
+    std::optional<Server> server;
+    server.emplace(serve({.log = [&](std::string const& line) {
+        EXPECT_LE(server->clients().size(), 2U);
+        std::lock_guard const lock(mutex);
+        lines.push_back(line);
+        throw std::runtime_error("of no use to the server");
+    }}));
     {
-        Server const server = serve({.log = [&](std::string const& line) {
-            std::lock_guard const lock(mutex);
-            lines.push_back(line);
-            throw std::runtime_error("of no use to the server");
-        }});
         Connection const owner(path(), {.name = "a feed", .timeout = patience});
         EXPECT_EQ(refusal(owner, "quotes"), RefusalReason::unknown_object);
         EXPECT_EQ((refusal<Fit, Told>(owner)), RefusalReason::wrong_types);
     }
-    ASSERT_EQ(lines.size(), 2U);
-    std::string const who = "a feed, process " + std::to_string(::getpid());
-    EXPECT_NE(lines[0].find(who), std::string::npos) << lines[0];
-    EXPECT_NE(lines[0].find("there is no \"quotes\" here"), std::string::npos) << lines[0];
-    EXPECT_NE(lines[1].find("wrong types"), std::string::npos) << lines[1];
+    {
+        Store const client(path(), {.name = "a reader", .timeout = patience});
+        Buffer const open = client.create("open", 1);
+        EXPECT_EQ(refusal_of([&] { return client.get("none"); }), RefusalReason::unknown_object);
+        EXPECT_EQ(refusal_of([&] { return client.get("open"); }), RefusalReason::not_sealed);
+        EXPECT_EQ(refusal_of([&] { return client.create("open", 1); }), RefusalReason::name_taken);
+        EXPECT_EQ(refusal_of([&] { return client.create("", 1U << 20U); }), RefusalReason::full);
+    }
+    detail::UnixSocket const stranger = detail::connect_unix(path(), patience);
+    EXPECT_TRUE(stranger.send(std::vector<std::byte>(64)));
+    EXPECT_TRUE(eventually([&] {
+        std::lock_guard const lock(mutex);
+        return lines.size() == 7;
+    }));
+    server.reset();
+    std::string const process = ", process " + std::to_string(::getpid()) + " of user ";
+    std::pair<char const*, char const*> const said[] = {
+        {"a feed", "refused (unknown object): there is no \"quotes\" here"},
+        {"a feed", "refused (wrong types): "},
+        {"a reader", "refused (unknown object): there is no buffer \"none\" here"},
+        {"a reader", "refused (not sealed): "},
+        {"a reader", "refused (name taken): "},
+        {"a reader", "refused (full): "},
+        {"somebody", "refused (bad message): "}};
+    ASSERT_EQ(lines.size(), std::size(said));
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+        EXPECT_NE(lines[i].find(said[i].first + process), std::string::npos) << lines[i];
+        EXPECT_NE(lines[i].find(said[i].second), std::string::npos) << lines[i];
+    }
 }
 
-// 1. C cannot map the memory that it is lent, and says why. 2. P logs a line, and has the block
-// back.
+// 1. C cannot map the memory that it is lent, of a channel or of a buffer, and says why. 2. P logs
+// a line, and has the block back, or the buffer is gone.
 TEST_F(RefusedTest, ownerHasALineWhereAClientCannotMap) {
-    std::vector<std::string> lines;
-    {
-        Server const server =
-            serve({.log = [&](std::string const& line) { lines.push_back(line); }});
-        Connection const watcher = connect();
-        detail::UnixSocket const blind = stranger_at(path());
-        EXPECT_TRUE(say(blind, detail::Hello{"blind"}));
-        auto const types = detail::MessageTypes::of<detail::OneRequest<Ask, Told>>();
-        detail::Attach const attach{"kernel", ObjectKind::kernel, wire_type(types.request),
-                                    wire_type(types.reply), true};
-        EXPECT_TRUE(say(blind, attach, 7));
-        auto const taken = [&] {
-            auto const blocks = watcher.status().objects.at(0).blocks;
-            return std::ranges::count(blocks, "blind", &ServedBlock::client);
-        };
-        EXPECT_TRUE(eventually([&] { return taken() == 1; }));
-        EXPECT_TRUE(say(blind, detail::Mapped{1, false, "no such\nGPU"}));
-        EXPECT_TRUE(say(blind, detail::Mapped{1, false, "once more"}));
-        EXPECT_TRUE(eventually([&] { return taken() == 0; }));
-    }
-    ASSERT_EQ(lines.size(), 1U);
-    EXPECT_NE(lines[0].find("blind, process "), std::string::npos) << lines[0];
-    EXPECT_NE(lines[0].find("could not map \"kernel\": no such GPU"), std::string::npos)
-        << lines[0];
+    auto const types = detail::MessageTypes::of<detail::OneRequest<Ask, Told>>();
+    detail::Attach const attach{"kernel", ObjectKind::kernel, wire_type(types.request),
+                                wire_type(types.reply), true};
+    auto const line_about = [&](detail::Message const& ask, detail::Message const& unmapped,
+                                auto const& taken) {
+        std::vector<std::string> lines;
+        {
+            Server const server =
+                serve({.log = [&](std::string const& line) { lines.push_back(line); }});
+            Connection const watcher = connect();
+            detail::UnixSocket const blind = stranger_at(path());
+            EXPECT_TRUE(say(blind, detail::Hello{"blind"}));
+            EXPECT_TRUE(say(blind, ask, 7));
+            EXPECT_TRUE(eventually([&] { return taken(watcher.status()) == 1; }));
+            for (unsigned i = 0; i < 2; ++i) {
+                EXPECT_TRUE(say(blind, unmapped));
+                EXPECT_TRUE(eventually([&] { return taken(watcher.status()) == 0; }));
+            }
+        }
+        EXPECT_EQ(lines.size(), 1U);
+        if (lines.empty()) return std::string();
+        EXPECT_NE(lines[0].find("blind, process "), std::string::npos) << lines[0];
+        return lines[0];
+    };
+    auto const blocks = [](OwnerStatus const& status) {
+        return std::ranges::count(status.objects.at(0).blocks, "blind", &ServedBlock::client);
+    };
+    auto const buffers = [](OwnerStatus const& status) {
+        return static_cast<std::ptrdiff_t>(status.store.value().buffers);
+    };
+    EXPECT_NE(line_about(attach, detail::Mapped{1, false, "no such\nGPU"}, blocks)
+                  .find("could not map \"kernel\": no such GPU"),
+              std::string::npos);
+    EXPECT_NE(line_about(detail::CreateBuffer{"a", 100, false}, detail::UnmappedBuffer{1, "no GPU"},
+                         buffers)
+                  .find("could not map the buffer number 1: no GPU"),
+              std::string::npos);
 }
 
 TEST_F(RefusedTest, nonsenseEndsTheConnectionAndHarmsNoOther) {

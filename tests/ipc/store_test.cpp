@@ -4,12 +4,10 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstddef>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -40,17 +38,6 @@ std::vector<std::byte> bytes_of(Buffer const& buffer) {
     std::vector<std::byte> bytes(buffer.size());
     buffer.read(bytes);
     return bytes;
-}
-
-template <class Call>
-RefusalReason refusal_of(Call&& call) {
-    try {
-        (void)call();
-    } catch (RefusedError const& error) {
-        return error.reason();
-    }
-    ADD_FAILURE() << "it was not refused";
-    return RefusalReason::other;
 }
 
 // A store with memory of any device; the test chooses which clients ask it.
@@ -174,7 +161,6 @@ class StoreTest : public testing::Test {
     }
     [[nodiscard]] Store& store() { return *store_; }
     [[nodiscard]] std::string path() const { return path_.get(); }
-    [[nodiscard]] SocketPath const& socket() const { return path_; }
     [[nodiscard]] Server serve(ServeOptions const& options = {}) {
         ServeOptions quiet = options;
         if (!quiet.log) quiet.log = [](std::string const& /*line*/) {};
@@ -361,31 +347,6 @@ TEST_F(StoreTest, badInput) {
     CARILLON_EXPECT_ERROR((void)moved.id(), UsageError, "moved from");  // NOLINT
 }
 
-// 1. C cannot map a buffer that it has made, and says why. 2. P has a line of that, and the buffer
-// is gone.
-TEST_F(StoreTest, storeHasALineWhereAClientCannotMap) {
-    std::vector<std::string> lines;
-    {
-        Server const server =
-            serve({.log = [&](std::string const& line) { lines.push_back(line); }});
-        detail::UnixSocket const blind = detail::connect_unix(path(), patience);
-        auto const say = [&](messages::Message const& message) {
-            EXPECT_TRUE(blind.send(messages::encode(1, message)));
-        };
-        say(messages::Hello{"blind"});
-        say(messages::CreateBuffer{"a", 100, false});
-        EXPECT_TRUE(eventually([&] { return store().list().size() == 1; }));
-        for (unsigned i = 0; i < 2; ++i) {
-            say(messages::UnmappedBuffer{store().list().empty() ? 1 : store().list()[0].id,
-                                         "no GPU"});
-            EXPECT_TRUE(eventually([&] { return store().list().empty(); }));
-        }
-    }
-    ASSERT_EQ(lines.size(), 1U);
-    EXPECT_NE(lines[0].find("blind, process "), std::string::npos) << lines[0];
-    EXPECT_NE(lines[0].find("could not map the buffer number 1: no GPU"), std::string::npos);
-}
-
 // They can neither seal nor give back another's buffers. They may name buffers that nobody has, as
 // often as they like.
 TEST_F(StoreTest, clientsCannotTouchEachOthersBuffers) {
@@ -420,60 +381,6 @@ TEST_F(StoreTest, clientsCannotTouchEachOthersBuffers) {
     EXPECT_EQ(refused, 1U);
     mine.write(pattern(100, 5));
     EXPECT_EQ(bytes_of(mine.seal()), pattern(100, 5));
-}
-
-TEST_F(StoreTest, usersThatAreNotAmongThoseThatMay) {
-    if (::geteuid() != 0) GTEST_SKIP() << "only root can be another user";
-    ASSERT_EQ(::chmod(socket().folder().c_str(), 0755), 0);
-    constexpr unsigned nobody = 65534;
-    Buffer const owners = sealed("owners");
-    {
-        Server const server = serve({.mode = 0666, .users = {nobody - 1}});
-        Process client({"store-be-another", path(), std::to_string(nobody)});
-        EXPECT_NE(client.line().find("not allowed"), std::string::npos);
-    }
-    // An allowed user gets the buffers of others, and cannot remove them.
-    Server const server = serve({.mode = 0666, .users = {nobody}});
-    Process client({"store-be-another", path(), std::to_string(nobody)});
-    EXPECT_EQ(client.line(), "100 bytes");
-    EXPECT_NE(client.line().find("not allowed"), std::string::npos);
-    EXPECT_EQ(client.status(), 0);
-    EXPECT_EQ(store().list().size(), 1U);
-}
-
-// A function that the server calls may call the server.
-TEST_F(StoreTest, storeHasALineForEachWhomItRefusesAndMayBeAskedMeanwhile) {
-    std::mutex mutex;
-    std::vector<std::string> lines;
-    std::optional<Server> server;
-    server.emplace(serve({.log = [&](std::string const& line) {
-        EXPECT_LE(server->clients().size(), 1U);
-        std::lock_guard const lock(mutex);
-        lines.push_back(line);
-    }}));
-    {
-        Store const client(path(), {.name = "a reader", .timeout = patience});
-        Buffer const open = client.create("open", 1);
-        EXPECT_EQ(refusal_of([&] { return client.get("none"); }), RefusalReason::unknown_object);
-        EXPECT_EQ(refusal_of([&] { return client.get("open"); }), RefusalReason::not_sealed);
-        EXPECT_EQ(refusal_of([&] { return client.create("open", 1); }), RefusalReason::name_taken);
-        EXPECT_EQ(refusal_of([&] { return client.create("", 1 << 20); }), RefusalReason::full);
-    }
-    detail::UnixSocket const stranger = detail::connect_unix(path(), patience);
-    EXPECT_TRUE(stranger.send(std::vector<std::byte>(64)));
-    EXPECT_TRUE(eventually([&] {
-        std::lock_guard const lock(mutex);
-        return lines.size() == 5;
-    }));
-    server.reset();
-    std::string const who = "a reader, process " + std::to_string(::getpid()) + " of user ";
-    char const* const why[] = {"refused (unknown object): there is no buffer \"none\" here",
-                               "refused (not sealed): ", "refused (name taken): ",
-                               "refused (full): ", "refused (bad message): "};
-    for (unsigned i = 0; i < 5; ++i) {
-        EXPECT_NE(lines[i].find(i < 4 ? who : "somebody, process "), std::string::npos) << lines[i];
-        EXPECT_NE(lines[i].find(why[i]), std::string::npos) << lines[i];
-    }
 }
 
 TEST_F(StoreTest, sealingIsTold) {
