@@ -2,7 +2,7 @@
 #include <array>
 #include <atomic>
 #include <carillon/carillon.hpp>
-#include <carillon/detail/host/start_thread.hpp>
+#include <carillon/detail/host/thread.hpp>
 #include <exception>
 #include <thread>
 

@@ -7,7 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
-#include <carillon/detail/host/start_thread.hpp>
+#include <carillon/detail/host/thread.hpp>
 #include <exception>
 #include <span>
 #include <thread>

@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-#include <carillon/detail/host/start_thread.hpp>
+#include <carillon/detail/host/thread.hpp>
 #include <vector>
 
 namespace carillon::python {

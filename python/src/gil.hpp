@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <carillon/detail/host/start_thread.hpp>
+#include <carillon/detail/host/thread.hpp>
 #include <memory>
 #include <utility>
 

@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu/cpu.hpp"
 
+#include <linux/membarrier.h>
 #include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <thread>
 
 #include "carillon/detail/machine/pause.hpp"
+#include "carillon/detail/machine/process_fence.hpp"
 #include "carillon/error.hpp"
 
 namespace carillon {
-
 namespace {
 
 // The cores of the calling thread; empty if unknown.
@@ -19,6 +25,11 @@ cpu_set_t own_cores() {
 }
 
 cpu_set_t const cores_at_start = own_cores();
+
+// Longer than any CPU keeps a store in its buffer: for a system without membarrier(2).
+constexpr std::chrono::milliseconds longest_buffered{20};
+
+bool membarrier(int command) { return ::syscall(SYS_membarrier, command, 0, 0) == 0; }
 
 }  // namespace
 
@@ -41,6 +52,16 @@ void detail::require_single_copy_16_bytes() {
     if (__builtin_cpu_supports("avx") == 0) {
         throw UnsupportedError("this CPU lacks AVX, so a 16-byte load may be torn into halves");
     }
+}
+
+void detail::cpu::ProcessFence::heavy() noexcept {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    // Registering again costs nothing.
+    if (membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) &&
+        membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED))
+        return;
+    if (membarrier(MEMBARRIER_CMD_GLOBAL)) return;  // before Linux 4.14
+    std::this_thread::sleep_for(longest_buffered);
 }
 
 }  // namespace carillon

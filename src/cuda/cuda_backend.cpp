@@ -13,18 +13,15 @@
 #include <sstream>
 #include <vector>
 
-#include "carillon/detail/host/start_thread.hpp"
+#include "carillon/detail/host/thread.hpp"
 #include "carillon/error.hpp"
 #include "cuda/context.hpp"
 #include "cuda/cuda_driver.hpp"
-#include "cuda/loaded_module.hpp"
 #include "cuda/mapper.hpp"
 #include "cuda/pending_start.hpp"
 #include "cuda/program_code.hpp"
-#include "cuda/thread_stack.hpp"
 #include "guard/guard_reporter.hpp"
 #include "os/exit_hook.hpp"
-#include "os/keep_forever.hpp"
 
 namespace carillon::detail {
 namespace {

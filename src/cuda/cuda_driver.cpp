@@ -7,7 +7,7 @@
 
 #include <cstdlib>
 
-#include "carillon/detail/host/start_thread.hpp"
+#include "carillon/detail/host/thread.hpp"
 
 namespace carillon::detail {
 namespace {

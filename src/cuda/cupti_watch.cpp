@@ -13,7 +13,6 @@
 #include "carillon/error.hpp"
 #include "cuda/cuda_driver.hpp"
 #include "guard/guard_reporter.hpp"
-#include "guard/rules.hpp"
 
 namespace carillon::detail {
 namespace {

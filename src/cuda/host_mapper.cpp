@@ -7,7 +7,7 @@
 #include "carillon/error.hpp"
 #include "cuda/mapper.hpp"
 #include "error/sizes.hpp"
-#include "os/keep_forever.hpp"
+#include "os/exit_hook.hpp"
 #include "os/shared_memory.hpp"
 
 namespace carillon::detail {

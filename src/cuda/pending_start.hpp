@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "carillon/detail/host/deadline.hpp"
-#include "device/execution.hpp"
+#include "device/allocation.hpp"
 #include "device/residents.hpp"
 
 namespace carillon::detail {

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of the program that a CUDA context has loaded.
+// The code that a CUDA context has loaded, and the stack of its threads.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <semaphore>
+#include <span>
 
 #include "carillon/detail/host/known_kernel.hpp"
+#include "carillon/device_info.hpp"
 #include "cuda/context.hpp"
+#include "device/backend.hpp"
 
 namespace carillon::detail {
 
@@ -42,5 +46,32 @@ class ProgramCode {
     std::uint64_t loaded_ = 0;  // the number of the last KnownKernel
     std::size_t needed_ = 0;
 };
+
+// The stack bytes of each thread of a kernel. CUDA takes memory for as many threads as can be
+// resident. If a kernel needs more, CUDA enlarges it, and waits for every kernel of the context
+// first. Throws CudaError.
+[[nodiscard]] std::size_t stack_of(CUfunction function);
+
+// The stack use in `context`, which is current; the caller gives `needed`. Throws CudaError.
+[[nodiscard]] StackUse stack_of(CudaContext const& context, std::size_t needed);
+
+// Gives each thread `wanted` bytes, or `least` if there is no memory for that; a larger stack
+// stays. Before that a line on stderr says how much memory it takes. Works in the current context,
+// in which no kernel lives. Throws OutOfMemoryError, CudaError.
+void reserve_stack(CudaContext const& context, std::size_t wanted, std::size_t least);
+
+// Throws UsageError if a kernel that needs `needed` bytes would make CUDA take more memory.
+void require_stack(CudaContext const& context, std::size_t needed);
+
+// Loads every kernel of a module in the current context: the first launch of an unloaded kernel
+// would wait for a persistent kernel to end. Returns the stack bytes of the largest kernel, 0 if
+// the driver cannot tell. Throws CudaError.
+std::size_t load_whole_module(CUmodule module);
+
+// Loads a module, and gives the GPU's threads as much stack as its kernels use. Throws UsageError
+// while a kernel lives on the device, OutOfMemoryError, CudaError.
+[[nodiscard]] std::shared_ptr<LoadedCode> load_module(std::shared_ptr<Backend> backend,
+                                                      std::shared_ptr<CudaContext> const& context,
+                                                      std::span<std::byte const> image);
 
 }  // namespace carillon::detail

@@ -3,7 +3,7 @@
 
 #include "cuda/mapper.hpp"
 #include "os/process.hpp"
-#include "vulkan/vulkan_allocation.hpp"
+#include "vulkan/vulkan_device.hpp"
 
 namespace carillon::detail {
 namespace {

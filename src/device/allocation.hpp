@@ -30,4 +30,25 @@ class Allocation : public RangeSync {
     [[nodiscard]] virtual FileDescriptor export_fd() const = 0;
 };
 
+// A started kernel. Destroying one that has not finished leaves it running.
+class Execution {
+   public:
+    virtual ~Execution() = default;
+    std::unique_ptr<Execution> next;  // while it is an orphan
+
+    // Whether every block has returned. Throws the error that ended the kernel, if there is one.
+    [[nodiscard]] virtual bool finished() = 0;
+    // Whether no block runs any more, however the kernel ended; does not throw.
+    [[nodiscard]] virtual bool gone() noexcept = 0;
+};
+
+// Machine code that a device has loaded. It is unloaded when nobody has it and no kernel lives on
+// the device.
+class LoadedCode {
+   public:
+    virtual ~LoadedCode() = default;
+    // A kernel, for Program::loaded. Throws CudaError.
+    [[nodiscard]] virtual void* kernel(char const* name) const = 0;
+};
+
 }  // namespace carillon::detail

@@ -18,7 +18,7 @@
 #include "carillon/detail/host/process_mark.hpp"
 #include "carillon/detail/wire/line.hpp"
 #include "carillon/error.hpp"
-#include "device/budget.hpp"
+#include "device/backend.hpp"
 #include "error/sizes.hpp"
 
 namespace carillon {

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <array>
+
 #include "carillon/error.hpp"
 
 namespace carillon::detail {
@@ -37,3 +39,17 @@ void Backend::set_stores(HostStores stores) {
 }
 
 }  // namespace carillon::detail
+
+namespace carillon {
+
+std::string_view to_string(DataOrder order) {
+    return order == DataOrder::fence ? "fence" : "read-back";
+}
+
+std::string_view to_string(MemorySource source) {
+    static constexpr std::array<std::string_view, 6> names{"",        "vulkan", "dma-buf",
+                                                           "gdrcopy", "host",   "memfd"};
+    return names.at(static_cast<std::size_t>(source));
+}
+
+}  // namespace carillon

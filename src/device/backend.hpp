@@ -15,8 +15,6 @@
 #include "carillon/device_info.hpp"
 #include "carillon/device_traits.hpp"
 #include "device/allocation.hpp"
-#include "device/execution.hpp"
-#include "device/loaded_code.hpp"
 #include "device/residents.hpp"
 
 namespace carillon::detail {
@@ -79,5 +77,9 @@ class Backend : public std::enable_shared_from_this<Backend> {
     ProcessMark mark_;
     std::shared_ptr<Residents> residents_;
 };
+
+// Throws OutOfMemoryError if `size` bytes exceed the heap of Device::allocate, its budget or the
+// BAR.
+void require_budget(DeviceInfo const& info, std::size_t size);
 
 }  // namespace carillon::detail

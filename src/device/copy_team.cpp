@@ -5,7 +5,7 @@
 
 #include "carillon/copy.hpp"
 #include "carillon/detail/host/process_mark.hpp"
-#include "carillon/detail/host/start_thread.hpp"
+#include "carillon/detail/host/thread.hpp"
 #include "carillon/detail/machine/pause.hpp"
 #include "carillon/detail/machine/x86.hpp"
 #include "cpu/cpu.hpp"

@@ -8,7 +8,6 @@
 #include "carillon/error.hpp"
 #include "carillon/wait.hpp"
 #include "device/backend.hpp"
-#include "error/range.hpp"
 #include "error/sizes.hpp"
 
 namespace carillon {

@@ -3,7 +3,7 @@
 
 #include <mutex>
 
-#include "carillon/detail/host/fork_mutex.hpp"
+#include "os/process.hpp"
 
 namespace carillon::detail {
 namespace {

@@ -4,9 +4,9 @@
 #include <map>
 #include <mutex>
 
-#include "carillon/detail/host/fork_mutex.hpp"
 #include "carillon/detail/host/process_mark.hpp"
 #include "carillon/memory.hpp"
+#include "os/process.hpp"
 
 namespace carillon::detail {
 namespace {

@@ -5,7 +5,7 @@
 #include "carillon/detail/host/door.hpp"
 #include "carillon/error.hpp"
 #include "device/backend.hpp"
-#include "error/range.hpp"
+#include "error/sizes.hpp"
 
 namespace carillon {
 

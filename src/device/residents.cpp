@@ -7,7 +7,6 @@
 
 #include "carillon/error.hpp"
 #include "os/exit_hook.hpp"
-#include "os/keep_forever.hpp"
 
 namespace carillon::detail {
 namespace {

@@ -9,7 +9,6 @@
 
 #include "carillon/detail/host/process_mark.hpp"
 #include "device/allocation.hpp"
-#include "device/execution.hpp"
 
 namespace carillon::detail {
 

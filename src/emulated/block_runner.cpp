@@ -4,7 +4,7 @@
 #include <mutex>
 #include <utility>
 
-#include "carillon/detail/host/fork_mutex.hpp"
+#include "os/process.hpp"
 
 namespace carillon::detail {
 namespace {

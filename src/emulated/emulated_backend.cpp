@@ -13,14 +13,13 @@
 
 #include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/say_line.hpp"
-#include "carillon/detail/host/start_thread.hpp"
+#include "carillon/detail/host/thread.hpp"
 #include "carillon/detail/machine/pause.hpp"
 #include "carillon/error.hpp"
 #include "cpu/cpu.hpp"
 #include "emulated/block_runner.hpp"
-#include "emulated/memfd_allocation.hpp"
-#include "emulated/registered_ranges.hpp"
-#include "vulkan/vulkan_allocation.hpp"
+#include "emulated/emulated_memory.hpp"
+#include "vulkan/vulkan_device.hpp"
 
 namespace carillon::detail {
 namespace {

@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 #include <string>
 #include <system_error>
 
 #include "carillon/detail/host/door.hpp"
-#include "carillon/detail/host/duration_text.hpp"
 #include "carillon/detail/host/owned.hpp"
 #include "carillon/detail/host/time_over.hpp"
 
@@ -135,6 +135,16 @@ SystemError::SystemError(std::string_view call, int error_number, std::string_vi
     : CodedError(call, error_number, name_of(error_number), in_words(error_number, hint)) {}
 
 namespace detail {
+
+std::string duration_text(std::chrono::nanoseconds duration) {
+    auto const ns = static_cast<double>(duration.count());
+    double const size = std::abs(ns);
+    if (size == 0 || size >= 1e9) return fmt::format("{:.4g} s", ns / 1e9);
+    if (size >= 1e6) return fmt::format("{:.4g} ms", ns / 1e6);
+    if (size >= 1e3) return fmt::format("{:.4g} us", ns / 1e3);
+    return fmt::format("{:.4g} ns", ns);
+}
+
 namespace {
 
 // Changes the current error and rethrows it.

@@ -55,4 +55,15 @@ void require_stripe(std::uint32_t stripe, std::uint32_t capacity) {
         "a stripe of {} is not a power of two of at most half the capacity, {}", stripe, capacity));
 }
 
+void require_range(std::size_t offset, std::size_t size, std::size_t limit) {
+    if (offset > limit || size > limit - offset) {
+        throw UsageError(
+            fmt::format("{} bytes from byte {} on, of a memory of {} bytes", size, offset, limit));
+    }
+}
+
+void throw_null_bytes(std::size_t size) {
+    throw UsageError(fmt::format("{} bytes at a null pointer", size));
+}
+
 }  // namespace carillon::detail

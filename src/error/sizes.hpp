@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace carillon::detail {
 
@@ -21,5 +22,16 @@ void require_reply_slots(std::uint64_t slots);
 void require_senders(std::uint64_t senders);
 // Throws UsageError unless a ring of `capacity` slots can have stripes of `stripe` slots.
 void require_stripe(std::uint32_t stripe, std::uint32_t capacity);
+
+// Throws UsageError unless [offset, offset + size) lies within `limit` bytes.
+void require_range(std::size_t offset, std::size_t size, std::size_t limit);
+
+[[noreturn]] void throw_null_bytes(std::size_t size);
+
+// Throws UsageError for bytes at a null pointer, unless there are none.
+inline void require_bytes_there(std::span<std::byte const> bytes) {
+    if (bytes.data() == nullptr && !bytes.empty()) [[unlikely]]
+        throw_null_bytes(bytes.size());
+}
 
 }  // namespace carillon::detail

@@ -10,9 +10,7 @@
 #include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/say_line.hpp"
 #include "carillon/error.hpp"
-#include "guard/call_stack.hpp"
-#include "guard/rules.hpp"
-#include "os/keep_forever.hpp"
+#include "os/exit_hook.hpp"
 
 namespace carillon::detail {
 namespace {

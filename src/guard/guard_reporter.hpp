@@ -2,16 +2,62 @@
 // The parts of Guard, except how calls are seen: cuda/cupti_watch.cpp does that.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "carillon/guard.hpp"
-#include "guard/live_kernels.hpp"
 
 namespace carillon::detail {
+
+// The CUDA contexts in which kernels live, one entry for each kernel. It takes no lock, since it is
+// asked within CUDA calls.
+class LiveKernels {
+   public:
+    void started(void* context) noexcept;
+    void ended(void* context) noexcept;
+    [[nodiscard]] bool any() const noexcept { return count_.load() != 0; }
+    // A context of nullptr is unknown, and may be any.
+    [[nodiscard]] bool in(void const* context) const noexcept;
+
+   private:
+    std::array<std::atomic<void*>, 64> contexts_{};
+    std::atomic<unsigned> others_{0};  // kernels without an entry: they may be in any context
+    std::atomic<unsigned> count_{0};
+};
+
+// The live kernels of this process.
+[[nodiscard]] LiveKernels& live_kernels() noexcept;
+
+// When a call blocks while a kernel lives.
+enum class GuardWhen : std::uint8_t {
+    always,
+    given,     // unless its first argument is null
+    unloaded,  // if the kernel that it launches or loads is not loaded yet
+};
+
+struct GuardRule {
+    std::string_view call;  // the driver's name, without its version
+    GuardWhen when;
+    // The context that it concerns: the one that its first argument names, or the current one.
+    bool names_context;
+    bool of_device;  // its context is unknown: it names a device
+    std::string_view why;
+};
+
+// "cuMemFree_v2_ptds" is "cuMemFree".
+[[nodiscard]] std::string_view without_version(std::string_view call) noexcept;
+// nullptr for a call that does not block.
+[[nodiscard]] GuardRule const* guard_rule(std::string_view call) noexcept;
+
+// Calls of this thread, innermost first, from the caller of CUDA if CUDA is among them.
+[[nodiscard]] std::vector<std::string> stack_of_caller();
+[[nodiscard]] std::string demangled(char const* name);
 
 // A call of the driver, before it is made.
 struct WatchedCall {

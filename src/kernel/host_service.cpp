@@ -16,14 +16,13 @@
 #include "carillon/detail/host/argument_checks.hpp"
 #include "carillon/detail/host/deadline.hpp"
 #include "carillon/detail/host/door.hpp"
-#include "carillon/detail/host/duration_text.hpp"
 #include "carillon/detail/host/say_line.hpp"
-#include "carillon/detail/host/start_thread.hpp"
+#include "carillon/detail/host/thread.hpp"
+#include "carillon/detail/host/time_over.hpp"
 #include "carillon/mpmc_ring.hpp"
 #include "cpu/cpu.hpp"
 #include "error/sizes.hpp"
 #include "os/exit_hook.hpp"
-#include "os/keep_forever.hpp"
 
 namespace carillon {
 

@@ -7,15 +7,14 @@
 
 #include "carillon/detail/access/host_near_far.hpp"
 #include "carillon/detail/host/deadline.hpp"
-#include "carillon/detail/host/duration_text.hpp"
 #include "carillon/detail/host/say_line.hpp"
-#include "carillon/detail/host/start_thread.hpp"
+#include "carillon/detail/host/thread.hpp"
+#include "carillon/detail/host/time_over.hpp"
 #include "carillon/detail/machine/process_fence.hpp"
 #include "carillon/detail/protocol/flag_protocol.hpp"
 #include "carillon/error.hpp"
 #include "cpu/cpu.hpp"
 #include "os/exit_hook.hpp"
-#include "os/keep_forever.hpp"
 
 namespace carillon::detail {
 namespace {

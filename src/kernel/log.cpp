@@ -9,9 +9,9 @@
 #include <array>
 #include <mutex>
 
-#include "carillon/detail/host/fork_mutex.hpp"
 #include "carillon/error.hpp"
 #include "carillon/log_record.hpp"
+#include "os/process.hpp"
 
 namespace carillon {
 namespace detail {

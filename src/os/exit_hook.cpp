@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "os/exit_hook.hpp"
 
+#include <array>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdlib>
 #include <mutex>
+#include <new>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "carillon/wait.hpp"
 #include "os/process.hpp"
@@ -63,5 +67,25 @@ void ExitHook::run() {
 void run_exit_hooks_before_drivers() noexcept { (void)std::atexit(run_exit_hooks); }
 
 bool process_exits() noexcept { return exits; }
+
+namespace {
+
+struct Kept {
+    std::mutex mutex;
+    std::vector<std::shared_ptr<void>> all;
+};
+
+}  // namespace
+
+void keep_forever(std::shared_ptr<void> what) noexcept {
+    try {
+        Kept& kept = PerProcess<Kept>::get();
+        std::lock_guard const lock(kept.mutex);
+        kept.all.push_back(what);
+    } catch (std::bad_alloc const&) {  // never destroyed either, but no leak checker finds it
+        alignas(std::shared_ptr<void>) std::array<std::byte, sizeof(what)> place;
+        new (place.data()) std::shared_ptr<void>(std::move(what));
+    }
+}
 
 }  // namespace carillon::detail

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that must end before the process unmaps the drivers' memory.
+// The end of the process: threads that must end before the drivers' memory is unmapped, and objects
+// that stay until then.
 #pragma once
 
 #include <atomic>
 #include <functional>
+#include <memory>
 
 namespace carillon::detail {
 
@@ -33,5 +35,9 @@ void run_exit_hooks_before_drivers() noexcept;
 // Whether the hooks have been run. Then a driver's objects are left as they are: objects with
 // static storage may be destroyed later than the driver.
 [[nodiscard]] bool process_exits() noexcept;
+
+// For objects that something unstoppable still uses: they end with the process. Otherwise their
+// last user would free them, and close their device, while the process is ending.
+void keep_forever(std::shared_ptr<void> what) noexcept;
 
 }  // namespace carillon::detail

@@ -2,12 +2,17 @@
 #include "os/own_user.hpp"
 
 #include <fmt/format.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdint>
 #include <fstream>
+#include <vector>
 
 #include "carillon/error.hpp"
+#include "carillon/file_descriptor.hpp"
 
 namespace carillon::detail {
 namespace {
@@ -47,5 +52,36 @@ bool is_nameless_group(gid_t group) {
 }
 
 bool is_own_user(uid_t user) { return user == ::geteuid() && !is_nameless_user(user); }
+
+std::size_t limit_of_descriptors() noexcept {
+    ::rlimit limit{};
+    return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : 1024;
+}
+
+std::size_t descriptors_for(uid_t user) noexcept {
+    return limit_of_descriptors() / 8 * (is_kept_for(user) ? 7 : 6);
+}
+
+std::size_t descriptors_for_gone() noexcept { return limit_of_descriptors() / 4; }
+
+bool can_open(unsigned count, std::size_t end) {
+    std::vector<FileDescriptor> opened;
+    opened.reserve(count);  // nothing throws between a descriptor and its place
+    for (unsigned i = 0; i < count; ++i) {
+        opened.emplace_back(::eventfd(0, EFD_CLOEXEC));
+        int const number = opened.back().get();
+        if (number < 0 || static_cast<std::size_t>(number) >= end) return false;
+    }
+    return true;
+}
+
+std::string why_no_descriptor(uid_t user, std::string_view whose) {
+    return fmt::format(
+        "this process has {} or more descriptors open and may have {} "
+        "(RLIMIT_NOFILE): the others are kept for {}",
+        descriptors_for(user), limit_of_descriptors(), whose);
+}
+
+bool none_left(int error) noexcept { return error == EMFILE || error == ENFILE || error == ENOMEM; }
 
 }  // namespace carillon::detail

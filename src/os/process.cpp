@@ -19,6 +19,12 @@ bool const forks_are_counted = ::pthread_atfork(nullptr, nullptr, [] {
 
 std::size_t page_size() noexcept { return static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)); }
 
+// The bytes of the whole pages from `where` on; 0 if no page begins there.
+std::size_t whole_pages(void* where, std::size_t size) noexcept {
+    std::size_t const page = page_size();
+    return reinterpret_cast<std::uintptr_t>(where) % page == 0 ? size / page * page : 0;
+}
+
 }  // namespace
 
 void throw_inherited() {
@@ -29,22 +35,18 @@ void throw_inherited() {
 }
 
 void keep_from_children(void* where, std::size_t size) noexcept {
-    std::size_t const page = page_size();
-    std::size_t const whole = size / page * page;
-    if (reinterpret_cast<std::uintptr_t>(where) % page != 0 || whole == 0) return;
-    (void)::madvise(where, whole, MADV_DONTFORK);  // if it fails, the library's calls still check
+    std::size_t const whole = whole_pages(where, size);
+    // If it fails, the library's calls still check.
+    if (whole != 0) (void)::madvise(where, whole, MADV_DONTFORK);
 }
 
 void protect_pages(void* where, std::size_t size, bool writable) noexcept {
-    std::size_t const page = page_size();
-    std::size_t const whole = size / page * page;
-    if (reinterpret_cast<std::uintptr_t>(where) % page != 0 || whole == 0) return;
-    (void)::mprotect(where, whole, writable ? PROT_READ | PROT_WRITE : PROT_READ);
+    std::size_t const whole = whole_pages(where, size);
+    if (whole != 0) (void)::mprotect(where, whole, writable ? PROT_READ | PROT_WRITE : PROT_READ);
 }
 
 void keep_mapping_from_children(void* where, std::size_t size) noexcept {
-    std::size_t const page = page_size();
-    keep_from_children(where, (size + page - 1) / page * page);
+    keep_from_children(where, size + page_size() - 1);
 }
 
 }  // namespace carillon::detail

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Objects of which each process has one, also a forked child.
+// Forks, and calls that a signal may interrupt. A forked child has what its parent had.
 #pragma once
 
 #include <pthread.h>
 
+#include <cerrno>
 #include <cstddef>
+#include <mutex>
 
 namespace carillon::detail {
 
-// One T for each process, never destroyed. A forked child has a new one: its parent's may have been
-// in the middle of a change, or locked, and would stay so.
+// One T for each process, also a forked child, never destroyed. A forked child has a new one: its
+// parent's may have been in the middle of a change, or locked, and would stay so.
 template <class T>
 class PerProcess {
    public:
@@ -46,5 +48,33 @@ void keep_mapping_from_children(void* where, std::size_t size) noexcept;
 // Lets this process write to its mapped pages, or only read them. Does nothing if they are no whole
 // pages, or the system refuses.
 void protect_pages(void* where, std::size_t size, bool writable) noexcept;
+
+// For a system call that returns -1 for an error, and that a signal may interrupt.
+template <class Call>
+auto retried(Call&& call) {
+    auto result = call();
+    while (result < 0 && errno == EINTR) result = call();
+    return result;
+}
+
+// One mutex for each `Of`. A fork takes it, so that the child finds it unlocked and the guarded
+// data whole. Its holder waits neither for another such mutex, nor for a thread that may do so.
+template <class Of>
+class ForkMutex {
+   public:
+    // Usable before main() too.
+    [[nodiscard]] static std::mutex& get() {
+        (void)registered_;
+        return mutex_;
+    }
+
+   private:
+    static void lock() { mutex_.lock(); }
+    static void unlock() { mutex_.unlock(); }
+
+    static inline constinit std::mutex mutex_;
+    // Registers when the program starts, or when the library is loaded.
+    static inline bool const registered_ = ::pthread_atfork(&lock, &unlock, &unlock) == 0;
+};
 
 }  // namespace carillon::detail

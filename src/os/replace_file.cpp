@@ -13,8 +13,8 @@
 
 #include "carillon/error.hpp"
 #include "carillon/file_descriptor.hpp"
-#include "os/file_size.hpp"
-#include "os/retried.hpp"
+#include "os/process.hpp"
+#include "os/shared_memory.hpp"
 
 namespace carillon::detail {
 namespace {

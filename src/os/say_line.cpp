@@ -20,10 +20,9 @@
 #include <string>
 #include <utility>
 
-#include "carillon/detail/host/start_thread.hpp"
+#include "carillon/detail/host/thread.hpp"
 #include "carillon/wait.hpp"
 #include "os/process.hpp"
-#include "os/retried.hpp"
 
 namespace carillon::detail {
 namespace {

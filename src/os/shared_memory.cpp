@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,11 +12,20 @@
 #include <utility>
 
 #include "carillon/error.hpp"
-#include "os/file_size.hpp"
 #include "os/own_descriptor.hpp"
 #include "os/process.hpp"
 
 namespace carillon::detail {
+
+void require_file_size(std::string_view call, std::size_t size) {
+    ::rlimit limit{};
+    if (::getrlimit(RLIMIT_FSIZE, &limit) != 0 || size <= limit.rlim_cur) return;
+    throw SystemError(call, EFBIG,
+                      fmt::format("{} bytes are asked for, and files of this process may have {} "
+                                  "(RLIMIT_FSIZE, ulimit -f), shared memory too",
+                                  size, limit.rlim_cur));
+}
+
 namespace {
 
 constexpr int size_seals = F_SEAL_SHRINK | F_SEAL_GROW;

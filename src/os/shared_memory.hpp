@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <span>
+#include <string_view>
 
 #include "carillon/file_descriptor.hpp"
 
@@ -66,5 +67,9 @@ class SharedMemory {
     std::size_t size_;
     SharedMapping mapping_;
 };
+
+// Throws SystemError, in the name of `call`, if this process may not have a file, or shared memory,
+// of `size` bytes (RLIMIT_FSIZE): the system would end the process (SIGXFSZ).
+void require_file_size(std::string_view call, std::size_t size);
 
 }  // namespace carillon::detail

@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "carillon/error.hpp"
-#include "os/retried.hpp"
+#include "os/process.hpp"
 
 namespace carillon::detail {
 namespace {

@@ -19,8 +19,8 @@
 
 #include "carillon/detail/host/deadline.hpp"
 #include "carillon/error.hpp"
-#include "os/descriptor_room.hpp"
-#include "os/retried.hpp"
+#include "os/own_user.hpp"
+#include "os/process.hpp"
 
 namespace carillon::detail {
 namespace {

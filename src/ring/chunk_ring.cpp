@@ -6,7 +6,7 @@
 #include "carillon/copy.hpp"
 #include "carillon/detail/host/argument_checks.hpp"
 #include "carillon/error.hpp"
-#include "error/range.hpp"
+#include "error/sizes.hpp"
 
 namespace carillon::detail {
 namespace {

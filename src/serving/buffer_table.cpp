@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "carillon/error.hpp"
-#include "os/descriptor_room.hpp"
+#include "os/own_user.hpp"
 #include "serving/user_share.hpp"
 
 namespace carillon::detail {

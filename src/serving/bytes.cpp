@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "error/range.hpp"
+#include "error/sizes.hpp"
 #include "serving/client_messages.hpp"
 
 namespace carillon::detail {

@@ -9,7 +9,6 @@
 #include "carillon/detail/host/argument_checks.hpp"
 #include "carillon/detail/protocol/pool_places.hpp"
 #include "carillon/error.hpp"
-#include "os/descriptor_room.hpp"
 #include "os/own_user.hpp"
 #include "serving/object_kinds.hpp"
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "testing/block_memory.hpp"
+#include "testing/fiber_block.hpp"
 
 #include <fmt/format.h>
 
 #include <cstring>
 
 #include "carillon/error.hpp"
-#include "testing/sanitizers.hpp"
+#include "testing/fiber.hpp"
 
 namespace carillon::detail {
 

@@ -12,10 +12,9 @@
 #include "carillon/error.hpp"
 #include "error/sizes.hpp"
 #include "os/exit_hook.hpp"
-#include "os/keep_forever.hpp"
 #include "os/process.hpp"
 #include "os/shared_memory.hpp"
-#include "vulkan/vulkan_allocation.hpp"
+#include "vulkan/vulkan_device.hpp"
 
 namespace carillon::detail {
 namespace {

@@ -1,25 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vulkan/vulkan_device.hpp"
 
+#define VK_NO_PROTOTYPES
+#define VULKAN_HPP_DISPATCH_LOADER_DYNAMIC 1
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cstring>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string_view>
 #include <tuple>
+#include <utility>
+#include <vulkan/vulkan_raii.hpp>
 
 #include "carillon/detail/host/process_mark.hpp"
 #include "carillon/error.hpp"
+#include "device/unflushed.hpp"
 #include "os/exit_hook.hpp"
-#include "vulkan/vulkan_block.hpp"
-#include "vulkan/vulkan_call.hpp"
 
 namespace carillon::detail {
 namespace {
 
 using Property = vk::MemoryPropertyFlagBits;
+
+// Runs `call`, and turns an error of vulkan.hpp into a VulkanError that names the call.
+template <class Call>
+auto vulkan_call(std::string_view name, Call&& call) {
+    try {
+        return call();
+    } catch (vk::SystemError const& error) {
+        auto const result = static_cast<vk::Result>(error.code().value());
+        throw VulkanError(name, error.code().value(), vk::to_string(result));
+    }
+}
 
 vk::raii::Context load_vulkan() {
     try {
@@ -96,6 +112,106 @@ bool has_extension(vk::raii::PhysicalDevice const& device, std::string_view name
     });
 }
 
+constexpr auto handle_type = vk::ExternalMemoryHandleTypeFlagBits::eOpaqueFd;
+
+// Identifies the file of a descriptor.
+class Identity {
+   public:
+    explicit Identity(FileDescriptor const& fd) {
+        struct stat found {};
+        if (::fstat(fd.get(), &found) == 0) of_ = {found.st_dev, found.st_ino};
+    }
+    [[nodiscard]] bool operator==(Identity const&) const = default;
+
+   private:
+    std::pair<dev_t, ino_t> of_;
+};
+
+// The parts of its device that a block needs.
+struct VulkanContext {
+    std::shared_ptr<VulkanDevice const> owner;
+    vk::raii::Device const* device = nullptr;
+    std::uint32_t memory_type = 0;
+    std::size_t atom = 1;
+};
+
+// Allocated (`import_fd` empty) or imported, and mapped. The memory is bound to no buffer: an
+// NVIDIA driver keeps exportable buffers out of the device-local mappable memory type, but the
+// memory itself can be exported.
+class Block final : public VulkanBlock {
+   public:
+    Block(VulkanContext context, std::size_t size, FileDescriptor import_fd)
+        : context_(std::move(context)),
+          allocated_((size + context_.atom - 1) / context_.atom * context_.atom),
+          memory_(make_memory(std::move(import_fd))) {
+        mapped_ = vulkan_call("vkMapMemory", [&] { return memory_.mapMemory(0, VK_WHOLE_SIZE); });
+    }
+
+    ~Block() override { memory_.unmapMemory(); }
+    Block(Block const&) = delete;
+    Block& operator=(Block const&) = delete;
+
+    void* mapped() const override { return mapped_; }
+    std::size_t allocated() const override { return allocated_; }
+
+    FileDescriptor export_fd() const override {
+        FileDescriptor fd(vulkan_call("vkGetMemoryFdKHR", [&] {
+            return context_.device->getMemoryFdKHR({*memory_, handle_type});
+        }));
+        fd.close_on_exec();  // Vulkan leaves that to the driver, and lavapipe does not do it
+        return fd;
+    }
+
+    void flush(void const* where, std::size_t size) const override {
+        unflushed_.flush(whole_atoms(where, size), [this](vk::MappedMemoryRange const& range) {
+            vulkan_call("vkFlushMappedMemoryRanges",
+                        [&] { context_.device->flushMappedMemoryRanges(range); });
+        });
+    }
+
+    void invalidate(void const* where, std::size_t size) const override {
+        vulkan_call("vkInvalidateMappedMemoryRanges", [&] {
+            context_.device->invalidateMappedMemoryRanges(whole_atoms(where, size));
+        });
+    }
+
+   private:
+    vk::raii::DeviceMemory make_memory(FileDescriptor import_fd) const {
+        vk::ExportMemoryAllocateInfo const export_info(handle_type);
+        vk::ImportMemoryFdInfoKHR const import_info(handle_type, import_fd.get());
+        vk::MemoryAllocateInfo allocate_info(allocated_, context_.memory_type);
+        bool const import = import_fd.get() >= 0;
+        allocate_info.pNext = import ? static_cast<void const*>(&import_info) : &export_info;
+        Identity const imported(import_fd);
+        try {
+            auto memory = vulkan_call(
+                "vkAllocateMemory", [&] { return context_.device->allocateMemory(allocate_info); });
+            (void)import_fd.release();  // a successful import owns the descriptor
+            return memory;
+        } catch (VulkanError const&) {
+            // It should stay ours, but Mesa 22.3 closes it: its number may be another file's by
+            // now.
+            if (!(Identity(import_fd) == imported)) (void)import_fd.release();
+            throw;
+        }
+    }
+
+    vk::MappedMemoryRange whole_atoms(void const* where, std::size_t size) const {
+        auto const begin = static_cast<std::size_t>(static_cast<std::byte const*>(where) -
+                                                    static_cast<std::byte const*>(mapped_));
+        std::size_t const first = begin / context_.atom * context_.atom;
+        std::size_t const past = (begin + size + context_.atom - 1) / context_.atom * context_.atom;
+        bool const to_end = past >= allocated_;
+        return {*memory_, first, to_end ? VK_WHOLE_SIZE : past - first};
+    }
+
+    VulkanContext context_;
+    std::size_t allocated_;
+    vk::raii::DeviceMemory memory_;
+    void* mapped_ = nullptr;
+    mutable Unflushed<vk::MappedMemoryRange> unflushed_;
+};
+
 class OpenedDevice final : public VulkanDevice, public std::enable_shared_from_this<OpenedDevice> {
    public:
     OpenedDevice(std::optional<Uuid> const& uuid, DeviceOptions const& options)
@@ -127,8 +243,8 @@ class OpenedDevice final : public VulkanDevice, public std::enable_shared_from_t
 
    private:
     std::unique_ptr<VulkanBlock> make_block(std::size_t size, FileDescriptor fd) const {
-        return make_vulkan_block({shared_from_this(), &device_, memory_type_, atom_}, size,
-                                 std::move(fd));
+        return std::make_unique<Block>(
+            VulkanContext{shared_from_this(), &device_, memory_type_, atom_}, size, std::move(fd));
     }
 
     vk::raii::Device make_device() const;

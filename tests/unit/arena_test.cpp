@@ -12,7 +12,7 @@
 
 #include "carillon/device_info.hpp"
 #include "carillon/error.hpp"
-#include "device/budget.hpp"
+#include "device/backend.hpp"
 #include "support/expect_error.hpp"
 
 namespace carillon::test {

@@ -18,7 +18,9 @@
 #include "carillon/detail/wire/language.hpp"
 #include "device/mapped_ranges.hpp"
 #include "emulated/block_runner.hpp"
+#include "emulated/emulated_memory.hpp"
 #include "emulated/registered_ranges.hpp"
+#include "nvrtc/handler_cache.hpp"
 #include "nvrtc/handler_code.hpp"
 #include "support/in_child.hpp"
 

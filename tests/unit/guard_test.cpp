@@ -10,8 +10,6 @@
 #include <thread>
 
 #include "carillon/error.hpp"
-#include "guard/call_stack.hpp"
-#include "guard/rules.hpp"
 #include "support/captured_stderr.hpp"
 #include "support/environment_variable.hpp"
 #include "support/expect_error.hpp"

@@ -2,7 +2,7 @@
 #include "doctor/doctor.hpp"
 
 #include <algorithm>
-#include <carillon/detail/host/start_thread.hpp>
+#include <carillon/detail/host/thread.hpp>
 
 #include "doctor/checks.hpp"
 

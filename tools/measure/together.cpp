@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <barrier>
-#include <carillon/detail/host/start_thread.hpp>
+#include <carillon/detail/host/thread.hpp>
 #include <chrono>
 #include <cstddef>
 #include <exception>

@@ -13,7 +13,7 @@
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
 #include <boost/beast/version.hpp>
-#include <carillon/detail/host/start_thread.hpp>
+#include <carillon/detail/host/thread.hpp>
 #include <carillon/error.hpp>
 #include <cerrno>
 #include <charconv>

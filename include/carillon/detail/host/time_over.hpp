@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors of calls that timed out.
+// Durations in texts of errors, and errors of calls that timed out.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "carillon/detail/wire/language.hpp"
 
 namespace carillon::detail {
+
+// In the largest unit that fits at least once, with four digits: "5 s", "1.5 ms".
+[[nodiscard]] std::string duration_text(std::chrono::nanoseconds duration);
 
 // The place that had no room for a request.
 enum class NoRoom : std::uint8_t { channel, client, pool };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "emulated/registered_ranges.hpp"
+#include "emulated/emulated_memory.hpp"
 
 #include <fmt/format.h>
 
@@ -7,9 +7,13 @@
 #include <iterator>
 #include <map>
 #include <mutex>
+#include <optional>
 
+#include "carillon/detail/wire/config.hpp"
 #include "carillon/error.hpp"
+#include "error/sizes.hpp"
 #include "os/process.hpp"
+#include "os/shared_memory.hpp"
 
 namespace carillon::detail {
 namespace {
@@ -69,6 +73,32 @@ class RegisteredRange final : public Allocation {
 
 std::unique_ptr<Allocation> register_range(std::span<std::byte> bytes) {
     return std::make_unique<RegisteredRange>(bytes);
+}
+
+namespace {
+
+class MemfdAllocation final : public Allocation {
+   public:
+    explicit MemfdAllocation(std::size_t bytes) : of_host_(bytes) {
+        size = bytes;
+        host = of_host_.bytes().data();
+        // The thread sanitizer follows addresses: it needs one mapping to see both sides of a ring.
+        if (CARILLON_THREAD_SANITIZER == 0) of_device_.emplace(of_host_.descriptor(), bytes);
+        device = of_device_ ? of_device_->get() : host;
+    }
+
+    FileDescriptor export_fd() const override { return of_host_.duplicate(); }
+
+   private:
+    SharedMemory of_host_;
+    std::optional<SharedMapping> of_device_;
+};
+
+}  // namespace
+
+std::unique_ptr<Allocation> allocate_memfd(std::size_t size) {
+    require_machine_memory(size);
+    return std::make_unique<MemfdAllocation>(size);
 }
 
 }  // namespace carillon::detail
