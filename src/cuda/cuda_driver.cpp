@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda/cuda_driver.hpp"
 
-#include <dlfcn.h>
-#include <fmt/format.h>
 #include <sys/single_threaded.h>
 
 #include <cstdlib>
@@ -34,11 +32,9 @@ CudaDriver load() {
     CudaDriver driver;
 #define CARILLON_OPTIONAL(name) \
     driver.name = reinterpret_cast<decltype(driver.name)>(::dlsym(library, CARILLON_SYMBOL(name)));
-#define CARILLON_REQUIRED(name)                                                            \
-    CARILLON_OPTIONAL(name)                                                                \
-    if (driver.name == nullptr) {                                                          \
-        throw UnsupportedError("dlsym(" #name ")", "the CUDA driver lacks this function"); \
-    }
+#define CARILLON_REQUIRED(name)                                \
+    find_function(library, CARILLON_SYMBOL(name), driver.name, \
+                  "the CUDA driver lacks this function");
     CARILLON_CUDA_FUNCTIONS(CARILLON_REQUIRED)
     CARILLON_CUDA_OPTIONAL_FUNCTIONS(CARILLON_OPTIONAL)
 #undef CARILLON_REQUIRED

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cuda.h>
+#include <dlfcn.h>
+#include <fmt/format.h>
 
 #include <string_view>
 
@@ -62,6 +64,13 @@ namespace carillon::detail {
     X(cuFuncIsLoaded)                       \
     X(cuCtxGetId)                           \
     X(cuMemGetHandleForAddressRange)
+
+// Finds a function of a loaded library. Throws UnsupportedError with the cause `missing`.
+template <class Function>
+void find_function(void* library, char const* name, Function& function, std::string_view missing) {
+    function = reinterpret_cast<Function>(::dlsym(library, name));
+    if (function == nullptr) throw UnsupportedError(fmt::format("dlsym({})", name), missing);
+}
 
 struct CudaDriver {
 #define CARILLON_MEMBER(name) decltype(&::name) name = nullptr;

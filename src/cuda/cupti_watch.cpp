@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sees the CUDA calls of this process through CUPTI, which is found at run time like the driver.
 #include <cupti.h>  // and generated_cuda_meta.h: the parameters of every call
-#include <dlfcn.h>
-#include <fmt/format.h>
 
 #include <atomic>
 #include <cstddef>
@@ -60,11 +58,8 @@ Cupti load_cupti() {
     }
     void* const library = open_cupti();
     Cupti cupti;
-#define CARILLON_CUPTI_LOAD(name)                                                         \
-    cupti.name = reinterpret_cast<decltype(cupti.name)>(::dlsym(library, #name));         \
-    if (cupti.name == nullptr) {                                                          \
-        throw UnsupportedError("dlsym(" #name ")", "the CUPTI here lacks this function"); \
-    }
+#define CARILLON_CUPTI_LOAD(name) \
+    find_function(library, #name, cupti.name, "the CUPTI here lacks this function");
     CARILLON_CUPTI_FUNCTIONS(CARILLON_CUPTI_LOAD)
 #undef CARILLON_CUPTI_LOAD
     cupti.lazy = CudaDriver::get().loads_lazily();

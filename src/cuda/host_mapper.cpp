@@ -90,73 +90,38 @@ void register_bytes(std::span<std::byte> bytes) {
     if (result != CUDA_SUCCESS) throw_not_registered(result, bytes);
 }
 
-// False if the context has gone, and may not have unregistered them.
-bool unregister_bytes(CudaContext const& context, void* where) noexcept {
-    return free_in(context, [where] { CudaDriver::get().cuMemHostUnregister(where); });
-}
-
-class RegisteredAllocation final : public HostAllocation {
+// Registered bytes: the caller's, or `pages` of the process. The pages go after their registration.
+// If that may remain, so do they: an address that is mapped anew could not be registered.
+class RegisteredAllocation : public HostAllocation {
    public:
-    RegisteredAllocation(ContextPtr current, std::span<std::byte> bytes)
-        : HostAllocation(std::move(current)) {
+    RegisteredAllocation(ContextPtr current, std::span<std::byte> bytes,
+                         std::shared_ptr<void> pages = nullptr)
+        : HostAllocation(std::move(current)), pages_(std::move(pages)) {
         register_bytes(bytes);
         host = bytes.data();
         size = bytes.size();
     }
-
-    ~RegisteredAllocation() override { unregister_bytes(context(), host); }
+    ~RegisteredAllocation() override {
+        bool const unregistered =
+            free_in(context(), [this] { CudaDriver::get().cuMemHostUnregister(host); });
+        if (!unregistered && pages_) keep_forever(std::move(pages_));
+    }
     RegisteredAllocation(RegisteredAllocation const&) = delete;
     RegisteredAllocation& operator=(RegisteredAllocation const&) = delete;
-};
-
-// Uses the process's own pages, which outlive a context of the program: memory that CUDA allocates
-// is unmapped when its context is destroyed, and the CPU would fault when it reads a kernel's
-// words. It is not used in the primary context: with these pages a GPU that polls many rings was
-// slower (`call-64-rings`, bench/results/trust-rtt.json).
-class OwnPagesAllocation final : public HostAllocation {
-   public:
-    OwnPagesAllocation(ContextPtr current, std::size_t bytes)
-        : HostAllocation(std::move(current)), pages_(std::make_shared<SharedMapping>(bytes)) {
-        host = pages_->get();
-        size = bytes;
-        register_bytes({static_cast<std::byte*>(host), size});
-        CUresult const mapped = map();
-        if (mapped != CUDA_SUCCESS) unregister_bytes(context(), host);
-        CudaDriver::get().check(mapped, "cuMemHostGetDevicePointer");
-    }
-
-    // See SharedAllocation's destructor.
-    ~OwnPagesAllocation() override {
-        if (!unregister_bytes(context(), host)) keep_forever(std::move(pages_));
-    }
-    OwnPagesAllocation(OwnPagesAllocation const&) = delete;
-    OwnPagesAllocation& operator=(OwnPagesAllocation const&) = delete;
 
    private:
-    std::shared_ptr<SharedMapping> pages_;
+    std::shared_ptr<void> pages_;
 };
 
-class SharedAllocation final : public HostAllocation {
+class SharedAllocation final : public RegisteredAllocation {
    public:
-    SharedAllocation(ContextPtr current, std::size_t bytes)
-        : HostAllocation(std::move(current)), memory_(std::make_shared<SharedMemory>(bytes)) {
-        register_bytes(memory_->bytes());
-        host = memory_->bytes().data();
-        size = bytes;
-    }
+    SharedAllocation(ContextPtr current, std::shared_ptr<SharedMemory> const& memory)
+        : RegisteredAllocation(std::move(current), memory->bytes(), memory), memory_(*memory) {}
 
-    // The pages go after their registration. If that may remain, so do they: an address that is
-    // mapped anew could not be registered.
-    ~SharedAllocation() override {
-        if (!unregister_bytes(context(), host)) keep_forever(std::move(memory_));
-    }
-    SharedAllocation(SharedAllocation const&) = delete;
-    SharedAllocation& operator=(SharedAllocation const&) = delete;
-
-    FileDescriptor export_fd() const override { return memory_->duplicate(); }
+    FileDescriptor export_fd() const override { return memory_.duplicate(); }
 
    private:
-    std::shared_ptr<SharedMemory> memory_;
+    SharedMemory const& memory_;
 };
 
 // The registered allocation, with its address on the device.
@@ -166,6 +131,19 @@ std::unique_ptr<Allocation> mapped(std::unique_ptr<HostAllocation> allocation,
     // While a kernel lives the driver would wait when it frees it.
     if (result != CUDA_SUCCESS) residents.retire(std::move(allocation));
     CudaDriver::get().check(result, "cuMemHostGetDevicePointer");
+    return allocation;
+}
+
+// Uses the process's own pages, which outlive a context of the program: memory that CUDA allocates
+// is unmapped when its context is destroyed, and the CPU would fault when it reads a kernel's
+// words. It is not used in the primary context: with these pages a GPU that polls many rings was
+// slower (`call-64-rings`, bench/results/trust-rtt.json).
+std::unique_ptr<Allocation> allocate_own_pages(ContextPtr const& context, std::size_t size) {
+    ContextScope const scope(*context);
+    auto pages = std::make_shared<SharedMapping>(size);
+    std::span const bytes(static_cast<std::byte*>(pages->get()), size);
+    auto allocation = std::make_unique<RegisteredAllocation>(context, bytes, std::move(pages));
+    CudaDriver::get().check(allocation->map(), "cuMemHostGetDevicePointer");
     return allocation;
 }
 
@@ -187,15 +165,15 @@ class HostMapper final : public Mapper {
 std::unique_ptr<Allocation> allocate_page_locked(ContextPtr const& context, std::size_t size) {
     require_machine_memory(size);
     if (context->is_primary()) return std::make_unique<PageLockedAllocation>(context, size);
-    ContextScope const scope(*context);
-    return std::make_unique<OwnPagesAllocation>(context, size);
+    return allocate_own_pages(context, size);
 }
 
 std::unique_ptr<Allocation> allocate_shared_page_locked(ContextPtr const& context,
                                                         Residents& residents, std::size_t size) {
     require_machine_memory(size);
     ContextScope const scope(*context);
-    return mapped(std::make_unique<SharedAllocation>(context, size), residents);
+    auto const memory = std::make_shared<SharedMemory>(size);
+    return mapped(std::make_unique<SharedAllocation>(context, memory), residents);
 }
 
 std::unique_ptr<Allocation> register_page_locked(ContextPtr const& context, Residents& residents,

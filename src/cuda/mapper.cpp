@@ -6,12 +6,12 @@
 #include <array>
 #include <map>
 #include <mutex>
+#include <span>
 #include <tuple>
 #include <utility>
 
 #include "carillon/detail/host/say_line.hpp"
 #include "carillon/error.hpp"
-#include "cuda/cuda_buffer.hpp"
 
 namespace carillon::detail {
 namespace {
@@ -27,40 +27,38 @@ constexpr std::array<Way, 3> ways{{{"Vulkan", &make_vulkan_mapper},
                                    {"dma-buf", &make_dma_buf_mapper},
                                    {"gdrcopy", &make_gdrcopy_mapper}}};
 
-struct MapsRange {
-    std::string_view name;
-    std::unique_ptr<Allocation> (*map)(CudaRange const&);
-};
-constexpr std::array<MapsRange, 2> maps_ranges{
-    {{"dma-buf", &map_through_dma_buf}, {"gdrcopy", &map_through_gdrcopy}}};
-
 // The way that was found, or why there is none.
 struct Choice {
     std::shared_ptr<Mapper const> mapper;
     std::string why_not;
 };
 
-std::shared_ptr<Mapper const> try_way(Way const& way, ContextPtr const& context,
-                                      DeviceOptions const& options, Residents& residents,
-                                      std::string& why_not) {
-    try {
-        auto mapper = way.make(context, options);
-        residents.retire(mapper->allocate(context, trial_size));
-        return mapper;
-    } catch (DeviceFaultError const&) {  // this context is unusable
-        throw;
-    } catch (Error const& error) {
-        why_not += fmt::format("{}{}: {}", why_not.empty() ? "" : "; ", way.name, error.what());
-        return nullptr;
+// Returns what use(way) returns for the first way that works; or nothing, and the reasons.
+template <class Use>
+std::invoke_result_t<Use, Way const&> first_of(std::span<Way const> all, Use&& use,
+                                               std::string& why_not) {
+    for (Way const& way : all) {
+        try {
+            return use(way);
+        } catch (DeviceFaultError const&) {  // this context is unusable
+            throw;
+        } catch (Error const& error) {
+            why_not += fmt::format("{}{}: {}", why_not.empty() ? "" : "; ", way.name, error.what());
+        }
     }
+    return {};
 }
 
 Choice try_ways(ContextPtr const& context, DeviceOptions const& options, Residents& residents) {
-    std::string why_not;
-    for (Way const& way : ways) {
-        if (auto mapper = try_way(way, context, options, residents, why_not)) return {mapper, {}};
-    }
-    return {nullptr, why_not};
+    Choice choice;
+    auto const works = [&](Way const& way) -> std::shared_ptr<Mapper const> {
+        auto mapper = way.make(context, options);
+        residents.retire(mapper->allocate(context, trial_size));
+        return mapper;
+    };
+    choice.mapper = first_of(ways, works, choice.why_not);
+    if (choice.mapper != nullptr) choice.why_not.clear();
+    return choice;
 }
 
 // A found way holds for the process; after a failure a call without live kernels tries again.
@@ -112,23 +110,22 @@ std::unique_ptr<Allocation> Mapper::import(ContextPtr const& /*context*/, FileDe
     throw UnsupportedError("this GPU's memory is none that another process exports");
 }
 
+std::unique_ptr<Allocation> Mapper::map(CudaRange const& /*range*/) const {
+    throw UnsupportedError("it maps no memory of the program's");
+}
+
 std::unique_ptr<Allocation> map_range(CudaRange const& range) {
     ContextScope const scope(*range.context);
     require_device_memory(range);
-    if (range.address % CudaBuffer::page != 0) {
+    if (range.address % gpu_page != 0) {
         throw UsageError(fmt::format("{:#x} is no multiple of 64 KiB", range.address));
     }
     std::string why_not;
-    for (MapsRange const& way : maps_ranges) {
-        try {
-            return way.map(range);
-        } catch (DeviceFaultError const&) {  // this context is unusable
-            throw;
-        } catch (Error const& error) {
-            why_not += fmt::format("{}: {}; ", way.name, error.what());
-        }
-    }
-    throw UnsupportedError(why_not + "memory of Device::allocate is mapped everywhere");
+    auto const others = std::span(ways).subspan(1);  // Vulkan maps only its own memory
+    auto mapped = first_of(
+        others, [&](Way const& way) { return way.make(range.context, {})->map(range); }, why_not);
+    if (mapped != nullptr) return mapped;
+    throw UnsupportedError(why_not + "; memory of Device::allocate is mapped everywhere");
 }
 
 std::shared_ptr<Mapper const> choose_mapper(ContextPtr const& context, DeviceOptions const& options,

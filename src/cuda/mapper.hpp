@@ -14,6 +14,19 @@ namespace carillon::detail {
 
 using ContextPtr = std::shared_ptr<CudaContext>;
 
+// The unit in which a GPU's memory can be mapped into the CPU, in bytes.
+inline constexpr std::size_t gpu_page = std::size_t{1} << 16U;
+[[nodiscard]] constexpr std::size_t whole_gpu_pages(std::size_t bytes) {
+    return (bytes + gpu_page - 1) / gpu_page * gpu_page;
+}
+
+// Memory that the program has got from CUDA itself.
+struct CudaRange {
+    ContextPtr context;
+    CUdeviceptr address;  // a multiple of gpu_page
+    std::size_t size;
+};
+
 // A way to memory that one GPU and the CPU both address.
 class Mapper {
    public:
@@ -31,6 +44,9 @@ class Mapper {
     [[nodiscard]] virtual std::unique_ptr<Allocation> import(ContextPtr const& context,
                                                              FileDescriptor fd,
                                                              std::size_t size) const;
+    // Maps memory of the program's, which keeps its content and is not freed. Throws any error that
+    // shows that this way does not work here.
+    [[nodiscard]] virtual std::unique_ptr<Allocation> map(CudaRange const& range) const;
 };
 
 // GPU memory from Vulkan, imported into CUDA.
@@ -45,17 +61,7 @@ class Mapper {
 // Page-locked host memory: the GPU polls it across the bus.
 [[nodiscard]] std::unique_ptr<Mapper> make_host_mapper();
 
-// Memory that the program has got from CUDA itself.
-struct CudaRange {
-    ContextPtr context;
-    CUdeviceptr address;  // a multiple of the GPU's pages
-    std::size_t size;
-};
-// The dma-buf and gdrcopy ways for such memory, which keeps its content and is not freed. Throw any
-// error that shows that the way does not work here.
-[[nodiscard]] std::unique_ptr<Allocation> map_through_dma_buf(CudaRange const& range);
-[[nodiscard]] std::unique_ptr<Allocation> map_through_gdrcopy(CudaRange const& range);
-// By the first of them that works. Throws UsageError if CUDA does not know the address,
+// Maps the range by the first way that works. Throws UsageError if CUDA does not know the address,
 // UnsupportedError with the reasons if none works.
 [[nodiscard]] std::unique_ptr<Allocation> map_range(CudaRange const& range);
 
