@@ -54,10 +54,10 @@ int CudaContext::attribute(CUdevice_attribute attribute) const {
     return value;
 }
 
-Uuid CudaContext::uuid() const {
+Uuid uuid_of(CUdevice device) {
     auto const& cuda = CudaDriver::get();
     CUuuid raw;
-    cuda.check(cuda.cuDeviceGetUuid(&raw, device_), "cuDeviceGetUuid");
+    cuda.check(cuda.cuDeviceGetUuid(&raw, device), "cuDeviceGetUuid");
     Uuid uuid;
     std::memcpy(uuid.data(), raw.bytes, uuid.size());
     return uuid;

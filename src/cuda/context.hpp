@@ -29,7 +29,6 @@ class CudaContext {
     // Whether it was destroyed. Then the driver must not be called with it: some calls crash.
     [[nodiscard]] bool destroyed() const noexcept;
     [[nodiscard]] int attribute(CUdevice_attribute attribute) const;
-    [[nodiscard]] Uuid uuid() const;
 
    private:
     CUdevice device_;
@@ -84,6 +83,7 @@ bool free_in(CudaContext const& context, Free&& free) noexcept {
     return true;
 }
 
+[[nodiscard]] Uuid uuid_of(CUdevice device);
 [[nodiscard]] std::string uuid_text(Uuid const& uuid);
 
 }  // namespace carillon::detail

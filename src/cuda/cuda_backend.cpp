@@ -163,7 +163,7 @@ class CudaBackend final : public Backend {
    public:
     CudaBackend(std::shared_ptr<CudaContext> context, std::string selector,
                 DeviceOptions const& options)
-        : Backend(residents_of(context->uuid()), DeviceTraits{}),
+        : Backend(residents_of(uuid_of(context->device())), DeviceTraits{}),
           context_(std::move(context)),
           stack_bytes_(options.stack_bytes) {
         static std::once_flag once;
@@ -230,7 +230,7 @@ void CudaBackend::describe() {
     cuda.check(cuda.cuDeviceGetName(text.data(), text.size(), context_->device()),
                "cuDeviceGetName");
     info_.name = text.data();
-    info_.uuid = uuid_text(context_->uuid());
+    info_.uuid = uuid_text(uuid_of(context_->device()));
     cuda.check(cuda.cuDeviceGetPCIBusId(text.data(), text.size(), context_->device()),
                "cuDeviceGetPCIBusId");
     info_.pci_bus_id = text.data();
@@ -376,13 +376,8 @@ std::shared_ptr<Backend> open_cuda(int ordinal, DeviceOptions const& options) {
 }
 
 std::shared_ptr<Backend> open_cuda_uuid(std::string_view uuid, DeviceOptions const& options) {
-    auto const& cuda = CudaDriver::get();
     for (int ordinal = 0; ordinal < cuda_device_count(); ++ordinal) {
-        CUuuid raw;
-        cuda.check(cuda.cuDeviceGetUuid(&raw, device_of(ordinal)), "cuDeviceGetUuid");
-        Uuid each;
-        std::copy(std::begin(raw.bytes), std::end(raw.bytes), each.begin());
-        if (uuid_text(each) == uuid) return open_cuda(ordinal, options);
+        if (uuid_text(uuid_of(device_of(ordinal))) == uuid) return open_cuda(ordinal, options);
     }
     throw DeviceNotFoundError(fmt::format("no GPU has the UUID {}", uuid));
 }

@@ -47,16 +47,6 @@ CudaDriver load() {
     return driver;
 }
 
-}  // namespace
-
-CudaDriver const& CudaDriver::get() {
-    // A thread of the program may have less stack than the driver needs to begin.
-    static CudaDriver const driver = on_own_thread("carillon-open", load);
-    return driver;
-}
-
-namespace {
-
 // The errors of which cuda.h says that "the process must be terminated and relaunched".
 bool breaks_the_context(CUresult result) {
     switch (result) {
@@ -77,6 +67,12 @@ bool breaks_the_context(CUresult result) {
 }
 
 }  // namespace
+
+CudaDriver const& CudaDriver::get() {
+    // A thread of the program may have less stack than the driver needs to begin.
+    static CudaDriver const driver = on_own_thread("carillon-open", load);
+    return driver;
+}
 
 bool CudaDriver::loads_lazily() const {
     CUmoduleLoadingMode mode = CU_MODULE_EAGER_LOADING;

@@ -179,7 +179,7 @@ void CUPTIAPI on_cuda_call(void* /*user*/, CUpti_CallbackDomain domain, CUpti_Ca
     }
 }
 
-class CuptiWatch final : public CallWatch {
+class CuptiWatch {
    public:
     explicit CuptiWatch(void (*seen)(WatchedCall const&)) : cupti_(Cupti::get()) {
         ++cupti_watches;
@@ -192,7 +192,7 @@ class CuptiWatch final : public CallWatch {
             throw;
         }
     }
-    ~CuptiWatch() override {
+    ~CuptiWatch() {
         cupti_seen = nullptr;
         cupti_.cuptiUnsubscribe(subscriber_);
     }
@@ -222,8 +222,8 @@ void CuptiWatch::enable() const {
 
 }  // namespace
 
-std::unique_ptr<CallWatch> watch_cuda_calls(void (*seen)(WatchedCall const&)) {
-    return std::make_unique<CuptiWatch>(seen);
+std::shared_ptr<void> watch_cuda_calls(void (*seen)(WatchedCall const&)) {
+    return std::make_shared<CuptiWatch>(seen);
 }
 
 }  // namespace carillon::detail

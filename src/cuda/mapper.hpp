@@ -30,10 +30,7 @@ struct CudaRange {
 // A way to memory that one GPU and the CPU both address.
 class Mapper {
    public:
-    Mapper() = default;
     virtual ~Mapper() = default;
-    Mapper(Mapper const&) = delete;
-    Mapper& operator=(Mapper const&) = delete;
     // Fills in DeviceInfo::memory_source and other facts about the memory.
     virtual void describe(DeviceInfo& info) const = 0;
     // Zeroed, for the kernels of `context`. Throws OutOfMemoryError, and any error that shows that

@@ -5,7 +5,7 @@
 
 namespace carillon::detail {
 
-std::unique_ptr<CallWatch> watch_cuda_calls(void (*)(WatchedCall const&)) {
+std::shared_ptr<void> watch_cuda_calls(void (*)(WatchedCall const&)) {
     throw UnsupportedError("this build of Carillon has no CUPTI");
 }
 

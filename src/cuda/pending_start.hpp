@@ -3,8 +3,8 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <exception>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -28,50 +28,39 @@ class PendingStart {
     // For the thread: `start` returns the execution, or throws.
     template <class Start>
     void run(Residents& residents, Start&& start) noexcept {
-        std::unique_ptr<Execution> execution;
-        std::exception_ptr failure;
         try {
-            execution = start();
+            std::unique_ptr<Execution> execution = start();
+            std::lock_guard const lock(mutex_);
+            if (given_up_ && execution) {
+                residents.adopt(std::move(execution));
+            } else {
+                promise_.set_value(std::move(execution));
+            }
         } catch (...) {
-            failure = std::current_exception();
+            promise_.set_exception(std::current_exception());
         }
-        std::lock_guard const lock(mutex_);
-        if (given_up_ && execution) {
-            residents.adopt(std::move(execution));
-        } else {
-            execution_ = std::move(execution);
-        }
-        failure_ = std::move(failure);
-        done_ = true;
-        changed_.notify_all();
     }
 
     // For the waiter. False: the time is over, and the start is given up.
     [[nodiscard]] bool wait(std::chrono::nanoseconds timeout) {
         Deadline const deadline(timeout);
-        std::unique_lock lock(mutex_);
-        auto const done = [this] { return done_; };
         if (deadline.at() == Deadline::Clock::time_point::max()) {
-            changed_.wait(lock, done);
+            result_.wait();
         } else {
-            changed_.wait_until(lock, deadline.at(), done);
+            (void)result_.wait_until(deadline.at());
         }
-        given_up_ = !done_;
-        return done_;
+        std::lock_guard const lock(mutex_);
+        given_up_ = result_.wait_for(std::chrono::nanoseconds(0)) != std::future_status::ready;
+        return !given_up_;
     }
     // When it is done: the execution, or the exception of the start.
-    [[nodiscard]] std::unique_ptr<Execution> take() {
-        if (failure_) std::rethrow_exception(failure_);
-        return std::move(execution_);
-    }
+    [[nodiscard]] std::unique_ptr<Execution> take() { return result_.get(); }
 
    private:
     mutable std::mutex mutex_;
-    std::condition_variable changed_;
-    bool done_ = false;
     bool given_up_ = false;
-    std::unique_ptr<Execution> execution_;
-    std::exception_ptr failure_;
+    std::promise<std::unique_ptr<Execution>> promise_;
+    std::future<std::unique_ptr<Execution>> result_ = promise_.get_future();
 };
 
 }  // namespace carillon::detail

@@ -26,41 +26,6 @@ CUmodule module_of(CUfunction function) {
     return module;
 }
 
-}  // namespace
-
-ProgramCode& ProgramCode::of(CudaContext const& context) {
-    static std::mutex mutex;
-    // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): out of memory here is the end
-    static auto& all = *new std::map<unsigned long long, ProgramCode>;
-    std::lock_guard const lock(mutex);
-    return all[context.id()];
-}
-
-ProgramCode::Turn::Turn(ProgramCode& code) : code_(code) {
-    if (code.free_.try_acquire_for(longest_turn)) return;
-    throw TimeoutError("the driver has not come back from the start of another kernel");
-}
-
-void ProgramCode::load() {
-    std::uint64_t const last = KnownKernel::last_number();
-    if (loaded_ == last) return;
-    std::set<CUmodule> modules;
-    for (KnownKernel::Function const each : KnownKernel::all()) {
-        try {
-            auto* const function = static_cast<CUfunction>(each());
-            needed_ = std::max(needed_, stack_of(function));
-            modules.insert(module_of(function));
-        } catch (DeviceFaultError const&) {
-            throw;
-        } catch (CudaError const&) {  // the program has no device code for this GPU
-        }
-    }
-    for (CUmodule each : modules) needed_ = std::max(needed_, load_whole_module(each));
-    loaded_ = last;
-}
-
-namespace {
-
 constexpr char const* stack_variable = "CARILLON_STACK_BYTES";
 
 std::string gigabytes(std::uint64_t bytes) {
@@ -73,67 +38,12 @@ CUresult set_stack(std::size_t bytes) {
 
 void say_what_it_takes(CudaContext const& context, StackUse const& use) {
     say_line(
-        fmt::format("carillon: {} bytes of stack are reserved for each of {} threads of {} "
-                    "instead of {}, {} of its memory: so many does the largest kernel of "
-                    "this program use, unless DeviceOptions::stack_bytes or {} says so",
-                    use.needed, use.threads, uuid_text(context.uuid()), use.limit,
+        fmt::format("carillon: {} bytes of stack are reserved for each of {} threads of {} instead "
+                    "of {}, {} of its memory: so many does the largest kernel of this program use, "
+                    "unless DeviceOptions::stack_bytes or {} says so",
+                    use.needed, use.threads, uuid_text(uuid_of(context.device())), use.limit,
                     gigabytes(use.bytes()), stack_variable));
 }
-
-}  // namespace
-
-std::size_t stack_of(CUfunction function) {
-    auto const& cuda = CudaDriver::get();
-    int bytes = 0;
-    cuda.check(cuda.cuFuncGetAttribute(&bytes, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, function),
-               "cuFuncGetAttribute");
-    return static_cast<std::size_t>(bytes);
-}
-
-StackUse stack_of(CudaContext const& context, std::size_t needed) {
-    auto const& cuda = CudaDriver::get();
-    StackUse use;
-    use.needed = needed;
-    cuda.check(cuda.cuCtxGetLimit(&use.limit, CU_LIMIT_STACK_SIZE), "cuCtxGetLimit");
-    use.threads =
-        static_cast<std::uint64_t>(context.attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)) *
-        static_cast<unsigned>(
-            context.attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR));
-    return use;
-}
-
-void reserve_stack(CudaContext const& context, std::size_t wanted, std::size_t least) {
-    auto const& cuda = CudaDriver::get();
-    StackUse use = stack_of(context, std::max(wanted, least));
-    if (use.needed <= use.limit) return;
-    say_what_it_takes(context, use);
-    CUresult result = set_stack(use.needed);
-    if (result == CUDA_ERROR_OUT_OF_MEMORY && least < use.needed) {
-        use.needed = least;
-        result = least <= use.limit ? CUDA_SUCCESS : set_stack(least);
-    }
-    if (result == CUDA_ERROR_OUT_OF_MEMORY) {
-        throw OutOfMemoryError(
-            fmt::format("a kernel needs {} bytes of stack for each of {} "
-                        "threads, {}: cuCtxSetLimit says "
-                        "CUDA_ERROR_OUT_OF_MEMORY",
-                        use.needed, use.threads, gigabytes(use.bytes())));
-    }
-    cuda.check(result, "cuCtxSetLimit");
-}
-
-void require_stack(CudaContext const& context, std::size_t needed) {
-    StackUse const use = stack_of(context, needed);
-    if (use.needed <= use.limit) return;
-    throw UsageError(
-        fmt::format("the kernel needs {} bytes of stack, the threads of this GPU have {}, and "
-                    "CUDA gives them more only while no kernel lives: reserve {} bytes before "
-                    "the first kernel starts (DeviceOptions::stack_bytes, or {} in the "
-                    "environment; {} of the GPU's memory), or start this kernel first",
-                    use.needed, use.limit, use.needed, stack_variable, gigabytes(use.bytes())));
-}
-
-namespace {
 
 // Device memory with code: kept, like other memory, until no kernel lives.
 class ModuleMemory final : public Allocation {
@@ -194,6 +104,87 @@ class LoadedModule final : public LoadedCode {
 
 }  // namespace
 
+ProgramCode& ProgramCode::of(CudaContext const& context) {
+    static std::mutex mutex;
+    // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): out of memory here is the end
+    static auto& all = *new std::map<unsigned long long, ProgramCode>;
+    std::lock_guard const lock(mutex);
+    return all[context.id()];
+}
+
+ProgramCode::Turn::Turn(ProgramCode& code) : code_(code) {
+    if (code.free_.try_acquire_for(longest_turn)) return;
+    throw TimeoutError("the driver has not come back from the start of another kernel");
+}
+
+void ProgramCode::load() {
+    std::uint64_t const last = KnownKernel::last_number();
+    if (loaded_ == last) return;
+    std::set<CUmodule> modules;
+    for (KnownKernel::Function const each : KnownKernel::all()) {
+        try {
+            auto* const function = static_cast<CUfunction>(each());
+            needed_ = std::max(needed_, stack_of(function));
+            modules.insert(module_of(function));
+        } catch (DeviceFaultError const&) {
+            throw;
+        } catch (CudaError const&) {  // the program has no device code for this GPU
+        }
+    }
+    for (CUmodule each : modules) needed_ = std::max(needed_, load_whole_module(each));
+    loaded_ = last;
+}
+
+std::size_t stack_of(CUfunction function) {
+    auto const& cuda = CudaDriver::get();
+    int bytes = 0;
+    cuda.check(cuda.cuFuncGetAttribute(&bytes, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, function),
+               "cuFuncGetAttribute");
+    return static_cast<std::size_t>(bytes);
+}
+
+StackUse stack_of(CudaContext const& context, std::size_t needed) {
+    auto const& cuda = CudaDriver::get();
+    StackUse use;
+    use.needed = needed;
+    cuda.check(cuda.cuCtxGetLimit(&use.limit, CU_LIMIT_STACK_SIZE), "cuCtxGetLimit");
+    use.threads =
+        static_cast<std::uint64_t>(context.attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)) *
+        static_cast<unsigned>(
+            context.attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR));
+    return use;
+}
+
+void reserve_stack(CudaContext const& context, std::size_t wanted, std::size_t least) {
+    auto const& cuda = CudaDriver::get();
+    StackUse use = stack_of(context, std::max(wanted, least));
+    if (use.needed <= use.limit) return;
+    say_what_it_takes(context, use);
+    CUresult result = set_stack(use.needed);
+    if (result == CUDA_ERROR_OUT_OF_MEMORY && least < use.needed) {
+        use.needed = least;
+        result = least <= use.limit ? CUDA_SUCCESS : set_stack(least);
+    }
+    if (result == CUDA_ERROR_OUT_OF_MEMORY) {
+        throw OutOfMemoryError(
+            fmt::format("a kernel needs {} bytes of stack for each of {} threads, {}: "
+                        "cuCtxSetLimit says CUDA_ERROR_OUT_OF_MEMORY",
+                        use.needed, use.threads, gigabytes(use.bytes())));
+    }
+    cuda.check(result, "cuCtxSetLimit");
+}
+
+void require_stack(CudaContext const& context, std::size_t needed) {
+    StackUse const use = stack_of(context, needed);
+    if (use.needed <= use.limit) return;
+    throw UsageError(
+        fmt::format("the kernel needs {} bytes of stack, the threads of this GPU have {}, and CUDA "
+                    "gives them more only while no kernel lives: reserve {} bytes before the first "
+                    "kernel starts (DeviceOptions::stack_bytes, or {} in the environment; {} of "
+                    "the GPU's memory), or start this kernel first",
+                    use.needed, use.limit, use.needed, stack_variable, gigabytes(use.bytes())));
+}
+
 std::size_t load_whole_module(CUmodule module) {
     auto const& cuda = CudaDriver::get();
     if (cuda.cuFuncLoad == nullptr || cuda.cuModuleEnumerateFunctions == nullptr ||
@@ -219,8 +210,8 @@ std::shared_ptr<LoadedCode> load_module(std::shared_ptr<Backend> backend,
     backend->mark().require_own();
     if (backend->residents().any()) {
         throw UsageError(
-            "a kernel lives on this GPU, and CUDA loads code only while none does: "
-            "compile handlers before the first kernel is started");
+            "a kernel lives on this GPU, and CUDA loads code only while none does: compile "
+            "handlers before the first kernel is started");
     }
     ContextScope const scope(*context);
     ProgramCode::Turn const turn(ProgramCode::of(*context));

@@ -71,7 +71,6 @@ class detail::ArenaState {
     [[nodiscard]] ProcessMark const& mark() const { return mark_; }
 
     std::size_t take(std::size_t size, std::size_t alignment) {
-        mark_.require_own();
         std::lock_guard const lock(mutex_);
         std::size_t const step = std::max(alignment, granule_);
         if (size <= memory_.size()) {
@@ -104,12 +103,10 @@ class detail::ArenaState {
     }
 
     [[nodiscard]] std::size_t used() const {
-        mark_.require_own();
         std::lock_guard const lock(mutex_);
         return used_;
     }
     [[nodiscard]] std::size_t largest_free() const {
-        mark_.require_own();
         std::lock_guard const lock(mutex_);
         return largest();
     }
@@ -152,18 +149,14 @@ ArenaPiece::ArenaPiece() noexcept = default;
 ArenaPiece::ArenaPiece(std::shared_ptr<detail::ArenaState> state, std::size_t offset,
                        std::size_t size)
     : state_(std::move(state)), offset_(offset), size_(size) {}
-
-ArenaPiece::ArenaPiece(ArenaPiece&& other) noexcept
-    : state_(std::move(other.state_)),
-      offset_(std::exchange(other.offset_, 0)),
-      size_(std::exchange(other.size_, 0)) {}
+ArenaPiece::ArenaPiece(ArenaPiece&& other) noexcept = default;
 
 ArenaPiece& ArenaPiece::operator=(ArenaPiece&& other) noexcept {
     if (this != &other) {
         give_back();
         state_ = std::move(other.state_);
-        offset_ = std::exchange(other.offset_, 0);
-        size_ = std::exchange(other.size_, 0);
+        offset_ = other.offset_;
+        size_ = other.size_;
     }
     return *this;
 }
@@ -181,8 +174,8 @@ void* ArenaPiece::host_ptr() const {
 void* ArenaPiece::device_ptr() const {
     return state_ ? static_cast<std::byte*>(state_->memory().device_ptr()) + offset_ : nullptr;
 }
-std::size_t ArenaPiece::size() const { return size_; }
-std::size_t ArenaPiece::offset() const { return offset_; }
+std::size_t ArenaPiece::size() const { return state_ ? size_ : 0; }
+std::size_t ArenaPiece::offset() const { return state_ ? offset_ : 0; }
 
 Memory const& ArenaPiece::memory() const {
     static auto const& none = *new Memory;  // never destroyed: static pieces go later
@@ -198,7 +191,7 @@ Arena::Arena(Device const& device, std::size_t size) try : device_(device) {
 }
 
 ArenaPiece Arena::allocate(std::size_t size, std::size_t alignment) const {
-    return detail::in_call("Arena::allocate", [&] {
+    return detail::in_call("Arena::allocate", state_->mark(), [&] {
         check(size, alignment);
         return ArenaPiece(state_, state_->take(size, alignment), size);
     });
@@ -206,10 +199,11 @@ ArenaPiece Arena::allocate(std::size_t size, std::size_t alignment) const {
 
 std::size_t Arena::capacity() const { return state_->memory().size(); }
 std::size_t Arena::used() const {
-    return detail::in_call("Arena::used", [&] { return state_->used(); });
+    return detail::in_call("Arena::used", state_->mark(), [&] { return state_->used(); });
 }
 std::size_t Arena::largest_free() const {
-    return detail::in_call("Arena::largest_free", [&] { return state_->largest_free(); });
+    return detail::in_call("Arena::largest_free", state_->mark(),
+                           [&] { return state_->largest_free(); });
 }
 
 }  // namespace carillon

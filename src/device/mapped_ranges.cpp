@@ -11,85 +11,71 @@
 namespace carillon::detail {
 namespace {
 
-class RangeList {
-   public:
-    // The process's list: never deleted, since memory may be freed at any time.
-    static RangeList& get() {
-        static auto* const list = new RangeList;
-        return *list;
-    }
-
-    void add(HeldMemory const& range) {
-        std::lock_guard const lock(ForkMutex<RangeList>::get());
-        // It replaces an entry for a parent's memory at the same address.
-        ranges_.insert_or_assign(range.device, Entry{.range = range});
-    }
-    void remove(std::uint64_t begin) {
-        std::lock_guard const lock(ForkMutex<RangeList>::get());
-        ranges_.erase(begin);
-    }
-    [[nodiscard]] bool take_over_if_held(std::uint64_t begin, Memory& memory) noexcept {
-        std::lock_guard const lock(ForkMutex<RangeList>::get());
-        Entry& entry = ranges_.find(begin)->second;
-        if (entry.holds == 0) return false;
-        entry.freed = std::move(memory);
-        return true;
-    }
-    [[nodiscard]] HoldResult hold(std::uint64_t address, std::uint64_t size, HeldMemory& found) {
-        std::unique_lock const lock(ForkMutex<RangeList>::get(), std::try_to_lock);
-        if (!lock) return HoldResult::busy;
-        Entry* const entry = first_touched(address, size);
-        if (entry == nullptr || entry->freed.size() != 0) return HoldResult::none;
-        found = entry->range;
-        if (entry->mark.inherited()) return HoldResult::inherited;
-        ++entry->holds;
-        return HoldResult::held;
-    }
-    void end_hold(std::uint64_t begin) {
-        Memory last;  // destroyed without the lock: that removes its range here
-        std::lock_guard const lock(ForkMutex<RangeList>::get());
-        Entry& entry = ranges_.find(begin)->second;
-        if (--entry.holds == 0) last = std::move(entry.freed);
-    }
-
-   private:
-    struct Entry {
-        HeldMemory range{};
-        unsigned holds = 0;
-        Memory freed{};  // freed by its user, but held
-        ProcessMark mark{};
-    };
-
-    [[nodiscard]] Entry* first_touched(std::uint64_t address, std::uint64_t size) {
-        auto const behind = ranges_.upper_bound(address);
-        if (behind != ranges_.begin()) {
-            auto const before = std::prev(behind);
-            if (address - before->first < before->second.range.size) return &before->second;
-        }
-        bool const touched = behind != ranges_.end() && behind->first - address < size;
-        return touched ? &behind->second : nullptr;
-    }
-
-    std::map<std::uint64_t, Entry> ranges_;  // by begin
+struct ListEntry {
+    HeldMemory range{};
+    unsigned holds = 0;
+    Memory freed{};  // freed by its user, but held
+    ProcessMark mark{};
 };
 
-void end_hold(std::uint64_t device) { RangeList::get().end_hold(device); }
+using RangeList = std::map<std::uint64_t, ListEntry>;  // by begin
+
+// The process's list, under ForkMutex<ListEntry>. It is never deleted, since memory may be freed at
+// any time.
+RangeList& list() {
+    static auto* const one = new RangeList;
+    return *one;
+}
+
+ListEntry* first_touched(std::uint64_t address, std::uint64_t size) {
+    auto const behind = list().upper_bound(address);
+    if (behind != list().begin()) {
+        auto const before = std::prev(behind);
+        if (address - before->first < before->second.range.size) return &before->second;
+    }
+    bool const touched = behind != list().end() && behind->first - address < size;
+    return touched ? &behind->second : nullptr;
+}
+
+void end_hold(std::uint64_t begin) {
+    Memory last;  // destroyed without the lock: that removes its range here
+    std::lock_guard const lock(ForkMutex<ListEntry>::get());
+    ListEntry& entry = list().find(begin)->second;
+    if (--entry.holds == 0) last = std::move(entry.freed);
+}
 
 }  // namespace
 
 ListedRange::ListedRange(void* device, void* host, std::size_t size, bool write_combining)
     : begin_(reinterpret_cast<std::uint64_t>(device)) {
-    RangeList::get().add({begin_, size, static_cast<std::byte*>(host), write_combining, &end_hold});
+    HeldMemory const range{begin_, size, static_cast<std::byte*>(host), write_combining, &end_hold};
+    std::lock_guard const lock(ForkMutex<ListEntry>::get());
+    // It replaces an entry for a parent's memory at the same address.
+    list().insert_or_assign(begin_, ListEntry{.range = range});
 }
 
-ListedRange::~ListedRange() { RangeList::get().remove(begin_); }
+ListedRange::~ListedRange() {
+    std::lock_guard const lock(ForkMutex<ListEntry>::get());
+    list().erase(begin_);
+}
 
 bool ListedRange::take_over_if_held(Memory& memory) const noexcept {
-    return RangeList::get().take_over_if_held(begin_, memory);
+    std::lock_guard const lock(ForkMutex<ListEntry>::get());
+    ListEntry& entry = list().find(begin_)->second;
+    if (entry.holds == 0) return false;
+    entry.freed = std::move(memory);
+    return true;
 }
 
 [[gnu::used]] HoldResult hold_memory(std::uint64_t address, std::uint64_t size, HeldMemory& found) {
-    return RangeList::get().hold(address, size, found);
+    std::unique_lock const lock(ForkMutex<ListEntry>::get(), std::try_to_lock);
+    if (!lock) return HoldResult::busy;
+    ListEntry* const entry = first_touched(address, size);
+    if (entry == nullptr || entry->freed.size() != 0) return HoldResult::none;
+    found = entry->range;
+    if (entry->mark.inherited()) return HoldResult::inherited;
+    ++entry->holds;
+    return HoldResult::held;
 }
 
 // The first two numbers are the lengths of the name, including its zero, and of the description.

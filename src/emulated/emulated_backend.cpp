@@ -17,11 +17,12 @@
 #include "carillon/detail/machine/pause.hpp"
 #include "carillon/error.hpp"
 #include "cpu/cpu.hpp"
-#include "emulated/block_runner.hpp"
 #include "emulated/emulated_memory.hpp"
+#include "os/process.hpp"
 #include "vulkan/vulkan_device.hpp"
 
 namespace carillon::detail {
+
 namespace {
 
 // Device memory from Vulkan's CPU driver. The device has a second mapping, imported from the
@@ -198,10 +199,29 @@ class EmulatedBackend final : public Backend {
     std::shared_ptr<VulkanDevice> vulkan_;
 };
 
+using Runner = std::shared_ptr<BlockRunner const>;
+
+Runner& the_runner() {
+    static auto& runner = *new Runner;  // never destroyed: static kernels start later
+    return runner;
+}
+
 }  // namespace
 
 std::shared_ptr<Backend> open_emulated(EmulatedMemory memory, DeviceOptions const& options) {
     return std::make_shared<EmulatedBackend>(memory, options);
+}
+
+void set_block_runner(std::shared_ptr<BlockRunner const> runner) {
+    std::lock_guard const lock(ForkMutex<Runner>::get());
+    the_runner() = std::move(runner);
+}
+
+std::function<void(unsigned)> block_of(Program const& program) {
+    std::lock_guard const lock(ForkMutex<Runner>::get());
+    if (the_runner() == nullptr) return program.run_block;
+    return [runner = the_runner(), threads = program.threads, run_block = program.run_block](
+               unsigned block) { (*runner)(threads, block, run_block); };
 }
 
 }  // namespace carillon::detail

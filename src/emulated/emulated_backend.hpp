@@ -2,8 +2,10 @@
 // Opens the emulated device, for src/devices.
 #pragma once
 
+#include <functional>
 #include <memory>
 
+#include "carillon/detail/kernel/program.hpp"
 #include "carillon/device.hpp"
 #include "device/backend.hpp"
 
@@ -19,5 +21,15 @@ enum class EmulatedMemory : bool { memfd, vulkan };
 // Throws UnsupportedError, VulkanError.
 [[nodiscard]] std::shared_ptr<Backend> open_emulated(EmulatedMemory memory,
                                                      DeviceOptions const& options);
+
+// Calls `run_block(block)` in each of `threads` threads.
+using BlockRunner = std::function<void(unsigned threads, unsigned block,
+                                       std::function<void(unsigned)> const& run_block)>;
+
+// For kernels that start from now on; nullptr: one thread runs a block.
+void set_block_runner(std::shared_ptr<BlockRunner const> runner);
+
+// The function that runs a block, for a program that starts now.
+[[nodiscard]] std::function<void(unsigned)> block_of(Program const& program);
 
 }  // namespace carillon::detail

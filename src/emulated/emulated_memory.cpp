@@ -18,64 +18,48 @@
 namespace carillon::detail {
 namespace {
 
-class RegisteredRanges {
-   public:
-    // One list for each process: a child may register its copies of the bytes. Never deleted, since
-    // memory may be freed at any time.
-    static RegisteredRanges& get() { return PerProcess<RegisteredRanges>::get(); }
-
-    // False if some of the range is there already.
-    [[nodiscard]] bool add(std::uintptr_t begin, std::size_t size) {
-        std::lock_guard const lock(mutex_);
-        auto const after = sizes_.lower_bound(begin);
-        if (after != sizes_.end() && after->first - begin < size) return false;
-        if (after != sizes_.begin()) {
-            auto const before = std::prev(after);
-            if (begin - before->first < before->second) return false;
-        }
-        sizes_.emplace_hint(after, begin, size);
-        return true;
-    }
-    void remove(std::uintptr_t begin) noexcept {
-        std::lock_guard const lock(mutex_);
-        sizes_.erase(begin);
-    }
-
-   private:
-    std::mutex mutex_;
-    std::map<std::uintptr_t, std::size_t> sizes_;  // by begin
+// One list for each process: a child may register its copies of the bytes. Never deleted, since
+// memory may be freed at any time.
+struct RegisteredRanges {
+    std::mutex mutex;
+    std::map<std::byte*, std::size_t> sizes;  // by begin
 };
+
+bool overlap(std::span<std::byte const> one, std::span<std::byte const> other) {
+    return one.data() < other.data() + other.size() && other.data() < one.data() + one.size();
+}
 
 class RegisteredRange final : public Allocation {
    public:
-    explicit RegisteredRange(std::span<std::byte> bytes)
-        : begin_(reinterpret_cast<std::uintptr_t>(bytes.data())) {
-        if (!RegisteredRanges::get().add(begin_, bytes.size())) {
+    explicit RegisteredRange(std::span<std::byte> bytes) {
+        auto& [mutex, sizes] = PerProcess<RegisteredRanges>::get();
+        std::lock_guard const lock(mutex);
+        auto const after = sizes.lower_bound(bytes.data());
+        bool taken = after != sizes.end() && overlap(bytes, {after->first, after->second});
+        if (after != sizes.begin()) {
+            auto const before = std::prev(after);
+            taken = taken || overlap(bytes, {before->first, before->second});
+        }
+        if (taken) {
             throw UsageError(fmt::format("{} bytes at {}, of which some are registered already",
                                          bytes.size(), static_cast<void*>(bytes.data())));
         }
+        sizes.emplace_hint(after, bytes.data(), bytes.size());
         host = device = bytes.data();
         size = bytes.size();
     }
-    ~RegisteredRange() override { RegisteredRanges::get().remove(begin_); }
+    ~RegisteredRange() override {
+        auto& [mutex, sizes] = PerProcess<RegisteredRanges>::get();
+        std::lock_guard const lock(mutex);
+        sizes.erase(static_cast<std::byte*>(host));
+    }
     RegisteredRange(RegisteredRange const&) = delete;
     RegisteredRange& operator=(RegisteredRange const&) = delete;
 
     FileDescriptor export_fd() const override {
         throw UnsupportedError("memory of the caller's own has no file descriptor");
     }
-
-   private:
-    std::uintptr_t begin_;
 };
-
-}  // namespace
-
-std::unique_ptr<Allocation> register_range(std::span<std::byte> bytes) {
-    return std::make_unique<RegisteredRange>(bytes);
-}
-
-namespace {
 
 class MemfdAllocation final : public Allocation {
    public:
@@ -95,6 +79,10 @@ class MemfdAllocation final : public Allocation {
 };
 
 }  // namespace
+
+std::unique_ptr<Allocation> register_range(std::span<std::byte> bytes) {
+    return std::make_unique<RegisteredRange>(bytes);
+}
 
 std::unique_ptr<Allocation> allocate_memfd(std::size_t size) {
     require_machine_memory(size);

@@ -168,20 +168,19 @@ std::string why_no_room(NoRoom where, std::uint32_t size, std::uint64_t untaken)
     switch (where) {
         case NoRoom::channel:
             return fmt::format(
-                "each of the channel's {} slots has a request that the kernel has "
-                "not answered or whose reply was not taken; take or abandon replies, "
-                "or raise the channel's capacity",
+                "each of the channel's {} slots has a request that the kernel has not answered or "
+                "whose reply was not taken; take or abandon replies, or raise the channel's "
+                "capacity",
                 size);
         case NoRoom::client:
             return fmt::format(
-                "this client has {} requests that the kernel has not answered or "
-                "whose replies were not taken; take or abandon replies, or raise "
-                "Pool::replies",
+                "this client has {} requests that the kernel has not answered or whose replies "
+                "were not taken; take or abandon replies, or raise Pool::replies",
                 size);
         default:
             return fmt::format(
-                "the {} slots of the kernel's ring have requests that no block has "
-                "taken; more blocks, or a larger capacity, would",
+                "the {} slots of the kernel's ring have requests that no block has taken; more "
+                "blocks, or a larger capacity, would",
                 size);
     }
 }
@@ -209,10 +208,8 @@ void throw_moved_from() {
 }
 
 void throw_not_sent(NoRoom where, std::uint32_t size, std::uint64_t untaken) {
-    throw TimeoutError(
-        "no slot came free within the time given, and the request was not "
-        "sent: " +
-        why_no_room(where, size, untaken));
+    throw TimeoutError("no slot came free within the time given, and the request was not sent: " +
+                       why_no_room(where, size, untaken));
 }
 
 void throw_no_reply() {
@@ -228,10 +225,11 @@ void throw_not_all_sent(std::size_t sent, std::size_t all, std::uint32_t size,
 }
 
 void throw_not_all_taken(std::size_t taken, std::size_t all) {
-    throw TimeoutError(fmt::format("{} of {} replies came within the time given and were taken; "
-                                   "the others may still come",
-                                   taken, all),
-                       true);
+    throw TimeoutError(
+        fmt::format(
+            "{} of {} replies came within the time given and were taken; the others may still come",
+            taken, all),
+        true);
 }
 
 void throw_no_room_for_replies(std::size_t room, std::size_t all) {

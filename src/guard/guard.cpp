@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sched.h>
 
+#include <boost/core/demangle.hpp>
 #include <cstdlib>
 #include <mutex>
 
@@ -48,8 +49,7 @@ struct GuardState {
         Only() {
             if (guard_exists.exchange(true)) {
                 throw UsageError(
-                    fmt::format("there is one in this process already (an "
-                                "own one, or that of {})",
+                    fmt::format("there is one in this process already (an own one, or that of {})",
                                 guard_variable));
             }
         }
@@ -76,7 +76,7 @@ struct GuardState {
     Only only;
     GuardReporter reporter;
     Reported reported;
-    std::unique_ptr<CallWatch> watch;
+    std::shared_ptr<void> watch;
 };
 
 void GuardReporter::saw(WatchedCall const& call) noexcept {
@@ -92,7 +92,7 @@ void GuardReporter::saw(WatchedCall const& call) noexcept {
             report.call = fmt::format("{} ({})", without_version(call.runtime), call.name);
         }
         report.why = rule->why;
-        if (call.kernel != nullptr) report.kernel = demangled(call.kernel);
+        if (call.kernel != nullptr) report.kernel = boost::core::demangle(call.kernel);
         report.stack = stack_of_caller();
         handler_(report);
     } catch (...) {  // no exception may pass through CUDA

@@ -57,7 +57,6 @@ struct GuardRule {
 
 // Calls of this thread, innermost first, from the caller of CUDA if CUDA is among them.
 [[nodiscard]] std::vector<std::string> stack_of_caller();
-[[nodiscard]] std::string demangled(char const* name);
 
 // A call of the driver, before it is made.
 struct WatchedCall {
@@ -87,16 +86,9 @@ class GuardReporter {
 // The text for stderr.
 [[nodiscard]] std::string guard_text(GuardReport const& report);
 
-// Sees calls until it is destroyed; some may still be in progress then.
-class CallWatch {
-   public:
-    CallWatch() = default;
-    virtual ~CallWatch() = default;
-    CallWatch(CallWatch const&) = delete;
-    CallWatch& operator=(CallWatch const&) = delete;
-};
-// `seen` gets the calls that have a rule, while a kernel lives. Throws what Guard throws.
-[[nodiscard]] std::unique_ptr<CallWatch> watch_cuda_calls(void (*seen)(WatchedCall const&));
+// `seen` gets the calls that have a rule, while a kernel lives and the result is kept; some may
+// still be in progress when that goes. Throws what Guard throws.
+[[nodiscard]] std::shared_ptr<void> watch_cuda_calls(void (*seen)(WatchedCall const&));
 
 enum class GuardAction : std::uint8_t { none, report, abort };
 // Parses a value of CARILLON_GUARD, or nullptr. Throws UsageError.

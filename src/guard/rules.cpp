@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include <cxxabi.h>
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <fmt/format.h>
 
 #include <array>
+#include <boost/core/demangle.hpp>
 #include <cstdint>
-#include <cstdlib>
-#include <memory>
 #include <string_view>
 #include <utility>
 
@@ -34,7 +32,7 @@ StackFrame describe_frame(void* address) {
     auto const base = reinterpret_cast<std::uintptr_t>(info.dli_fbase);
     std::string text = fmt::format("{}+{:#x}", object, call - base);
     if (info.dli_sname != nullptr) {
-        text = fmt::format("{} ({})", demangled(info.dli_sname), text);
+        text = fmt::format("{} ({})", boost::core::demangle(info.dli_sname), text);
     }
     return {std::move(object), std::move(text)};
 }
@@ -45,35 +43,6 @@ bool is_of_cuda(StackFrame const& frame) {
     }
     return false;
 }
-
-}  // namespace
-
-std::string demangled(char const* name) {
-    int status = 0;
-    std::unique_ptr<char, void (*)(void*)> const text(
-        abi::__cxa_demangle(name, nullptr, nullptr, &status), std::free);
-    return text != nullptr ? text.get() : name;
-}
-
-[[gnu::noinline]] std::vector<std::string> stack_of_caller() {
-    std::array<void*, 64> addresses{};
-    int const depth = ::backtrace(addresses.data(), static_cast<int>(addresses.size()));
-    std::vector<StackFrame> frames;
-    for (int i = 1; i < depth; ++i) {  // 0 is this function
-        frames.push_back(describe_frame(addresses.at(static_cast<std::size_t>(i))));
-    }
-    // Skips the innermost frames, ours and CUDA's, up to the program's call. If CUDA cannot be
-    // unwound, all frames stay.
-    auto first = frames.begin();
-    while (first != frames.end() && !is_of_cuda(*first)) ++first;
-    while (first != frames.end() && is_of_cuda(*first)) ++first;
-    if (first == frames.end()) first = frames.begin();
-    std::vector<std::string> stack;
-    for (; first != frames.end(); ++first) stack.push_back(std::move(first->text));
-    return stack;
-}
-
-namespace {
 
 constexpr std::string_view why_frees = "it frees only after every kernel of the context has ended";
 constexpr std::string_view why_waits = "it waits for everything that runs in the context";
@@ -116,6 +85,24 @@ constexpr std::array guard_rules{
 };
 
 }  // namespace
+
+[[gnu::noinline]] std::vector<std::string> stack_of_caller() {
+    std::array<void*, 64> addresses{};
+    int const depth = ::backtrace(addresses.data(), static_cast<int>(addresses.size()));
+    std::vector<StackFrame> frames;
+    for (int i = 1; i < depth; ++i) {  // 0 is this function
+        frames.push_back(describe_frame(addresses.at(static_cast<std::size_t>(i))));
+    }
+    // Skips the innermost frames, ours and CUDA's, up to the program's call. If CUDA cannot be
+    // unwound, all frames stay.
+    auto first = frames.begin();
+    while (first != frames.end() && !is_of_cuda(*first)) ++first;
+    while (first != frames.end() && is_of_cuda(*first)) ++first;
+    if (first == frames.end()) first = frames.begin();
+    std::vector<std::string> stack;
+    for (; first != frames.end(); ++first) stack.push_back(std::move(first->text));
+    return stack;
+}
 
 std::string_view without_version(std::string_view call) noexcept {
     // The runtime's names have _ptsz before the version, the driver's behind it.

@@ -42,6 +42,11 @@ void run_exit_hooks() {
     hooks.all.clear();
 }
 
+struct Kept {
+    std::mutex mutex;
+    std::vector<std::shared_ptr<void>> all;
+};
+
 }  // namespace
 
 ExitHook::ExitHook(std::function<void()> halt) : halt_(std::move(halt)) {
@@ -67,15 +72,6 @@ void ExitHook::run() {
 void run_exit_hooks_before_drivers() noexcept { (void)std::atexit(run_exit_hooks); }
 
 bool process_exits() noexcept { return exits; }
-
-namespace {
-
-struct Kept {
-    std::mutex mutex;
-    std::vector<std::shared_ptr<void>> all;
-};
-
-}  // namespace
 
 void keep_forever(std::shared_ptr<void> what) noexcept {
     try {

@@ -28,23 +28,21 @@ namespace {
 // SO_PEERPIDFD of Linux 6.5, which older headers do not have.
 constexpr int so_peerpidfd = 77;
 
-// Room for the descriptors of a message, as large as they need it.
-struct Control {
-    alignas(
-        ::cmsghdr) std::array<std::byte, CMSG_SPACE(most_socket_descriptors * sizeof(int))> bytes{};
+// The header of a message, with room for its descriptors and no more: the space behind an odd
+// number would have room for one.
+struct Header : ::msghdr {
+    Header(std::byte* bytes, std::size_t size, std::size_t descriptors)
+        : ::msghdr{}, part{bytes, size} {
+        msg_iov = &part;
+        msg_iovlen = 1;
+        if (descriptors == 0) return;
+        msg_control = control.data();
+        msg_controllen = CMSG_LEN(descriptors * sizeof(int));
+    }
 
-    static std::size_t size_for(std::size_t descriptors) {
-        return descriptors == 0 ? 0 : CMSG_SPACE(descriptors * sizeof(int));
-    }
-    void attach(::msghdr& header, std::size_t descriptors) {
-        header.msg_controllen = size_for(descriptors);
-        header.msg_control = descriptors == 0 ? nullptr : bytes.data();
-    }
-    // Makes room for so many: the space behind an odd number would have room for one more.
-    void expect(::msghdr& header, std::size_t descriptors) {
-        attach(header, descriptors);
-        if (descriptors != 0) header.msg_controllen = CMSG_LEN(descriptors * sizeof(int));
-    }
+    ::iovec part;
+    alignas(::cmsghdr)
+        std::array<std::byte, CMSG_SPACE(most_socket_descriptors * sizeof(int))> control{};
 };
 
 [[noreturn]] void fail_socket(std::string_view what, std::string_view hint = {}) {
@@ -63,8 +61,8 @@ bool is_readable(int fd) {
 void check_sent(std::size_t bytes, std::size_t descriptors) {
     if (bytes != 0 && bytes <= most_socket_bytes && descriptors <= most_socket_descriptors) return;
     throw UsageError(
-        fmt::format("a message of {} bytes with {} descriptors: it can have 1 "
-                    "to {} bytes and up to {} descriptors",
+        fmt::format("a message of {} bytes with {} descriptors: it can have 1 to {} bytes and up "
+                    "to {} descriptors",
                     bytes, descriptors, most_socket_bytes, most_socket_descriptors));
 }
 
@@ -94,10 +92,8 @@ void take_descriptors(::msghdr& header, std::vector<FileDescriptor>& into) noexc
 
 void check_received(int flags, SocketMessage& message, std::size_t descriptors_expected) {
     if ((flags & MSG_TRUNC) != 0) {
-        throw ProtocolError(
-            fmt::format("the other process sent a message of more than {} "
-                        "bytes",
-                        most_socket_bytes));
+        throw ProtocolError(fmt::format("the other process sent a message of more than {} bytes",
+                                        most_socket_bytes));
     }
     bool const more = message.descriptors.size() > descriptors_expected;
     if ((flags & MSG_CTRUNC) == 0 && !more) return;
@@ -108,8 +104,7 @@ void check_received(int flags, SocketMessage& message, std::size_t descriptors_e
         return;
     }
     throw ProtocolError(
-        fmt::format("the other process sent a message with more descriptors "
-                    "than the {} expected",
+        fmt::format("the other process sent a message with more descriptors than the {} expected",
                     descriptors_expected));
 }
 
@@ -168,12 +163,7 @@ UnixSocket::UnixSocket(OwnDescriptor connected) : fd_(std::move(connected)) {
 
 bool UnixSocket::send(std::span<std::byte const> bytes, std::span<int const> descriptors) const {
     check_sent(bytes.size(), descriptors.size());
-    ::iovec part{const_cast<std::byte*>(bytes.data()), bytes.size()};
-    Control control;
-    ::msghdr header{};
-    header.msg_iov = &part;
-    header.msg_iovlen = 1;
-    control.attach(header, descriptors.size());
+    Header header(const_cast<std::byte*>(bytes.data()), bytes.size(), descriptors.size());
     write_descriptors(header, descriptors);
     auto const sent =
         retried([&] { return ::sendmsg(fd_.get(), &header, MSG_NOSIGNAL | MSG_DONTWAIT); });
@@ -194,13 +184,8 @@ bool UnixSocket::has_unread() const noexcept {
 
 Received UnixSocket::receive(std::size_t descriptors_expected) const {
     std::array<std::byte, most_socket_bytes> bytes;
-    ::iovec part{bytes.data(), bytes.size()};
-    Control control;
-    ::msghdr header{};
-    header.msg_iov = &part;
-    header.msg_iovlen = 1;
     descriptors_expected = std::min(descriptors_expected, most_socket_descriptors);
-    control.expect(header, descriptors_expected);
+    Header header(bytes.data(), bytes.size(), descriptors_expected);
     SocketMessage message;
     message.descriptors.reserve(most_socket_descriptors);
     ssize_t const received = receive_into(fd_.get(), header);
@@ -277,10 +262,9 @@ UnixSocket connect_unix(std::filesystem::path const& path, std::chrono::nanoseco
                               why_not_connected(error, path));
         }
         if (deadline.passed()) {
-            throw TimeoutError(
-                fmt::format("the process that listens at {} took up no "
-                            "connection within the time given",
-                            path.string()));
+            throw TimeoutError(fmt::format(
+                "the process that listens at {} took up no connection within the time given",
+                path.string()));
         }
     }
 }
@@ -304,9 +288,8 @@ OwnDescriptor new_unix_socket() {
     }
     if (text.size() > most) {
         throw UsageError(
-            fmt::format("{}: the path of a socket has {} bytes at most, this "
-                        "one has {}",
-                        text, most, text.size()));
+            fmt::format("{}: the path of a socket has {} bytes at most, this one has {}", text,
+                        most, text.size()));
     }
     text.copy(address.sun_path, most);
     return address;

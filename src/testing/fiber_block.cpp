@@ -17,6 +17,42 @@
 
 namespace carillon::detail {
 
+BlockMemory::~BlockMemory() { allow_bytes(room_.get(), sizeof(Room)); }
+
+void BlockMemory::begin(std::byte pattern) {
+    allow_bytes(room_.get(), sizeof(Room));
+    std::memset(room_.get(), std::to_integer<int>(pattern), sizeof(Room));
+    forbid_bytes(room_.get(), sizeof(Room));
+    count_ = bytes_ = end_ = 0;
+}
+
+// Threads call it one after the other, without an order between them: so it writes nothing that the
+// thread sanitizer watches.
+void* BlockMemory::variable(void const* site, std::size_t bytes, std::size_t alignment) {
+    auto* const begin = reinterpret_cast<std::byte*>(room_.get());
+    for (std::size_t i = 0; i != count_; ++i) {
+        if (variables_[i].site == site) return begin + variables_[i].at;
+    }
+    return add(site, bytes, alignment);
+}
+
+void* BlockMemory::add(void const* site, std::size_t bytes, std::size_t alignment) {
+    if (alignment > most_alignment || count_ == most_variables || bytes > most_bytes - bytes_) {
+        throw UsageError(fmt::format(
+            "a shared variable of {} bytes, aligned to {}, behind {} of {} bytes: a block has "
+            "{} variables and {} bytes at most, each variable is aligned to {} at most",
+            bytes, alignment, count_, bytes_, most_variables, most_bytes, most_alignment));
+    }
+    std::size_t const at = (end_ + alignment - 1) / alignment * alignment;
+    variables_[count_++] = {site, at};
+    bytes_ += bytes;
+    // The address sanitizer has marks for multiples of 8 bytes.
+    end_ = (at + bytes + red_zone + 7) / 8 * 8;
+    auto* const begin = reinterpret_cast<std::byte*>(room_.get()) + at;
+    allow_bytes(begin, bytes);
+    return begin;
+}
+
 namespace {
 
 constexpr unsigned most_threads = 1024;
@@ -49,6 +85,68 @@ class Current {
 
 bool same_text(char const* one, char const* other) {
     return one == other || (one != nullptr && other != nullptr && std::strcmp(one, other) == 0);
+}
+
+struct Rank {
+    unsigned first;
+    unsigned last;
+};
+
+std::string describe(Rank const& ranks) {
+    if (ranks.first == ranks.last) return fmt::format("{}", ranks.first);
+    return fmt::format("{} to {}", ranks.first, ranks.last);
+}
+
+// "threads 0 and 2 to 31"
+std::string describe(std::vector<Rank> const& ranks) {
+    bool const one = ranks.size() == 1 && ranks[0].first == ranks[0].last;
+    std::string text = one ? "thread " : "threads ";
+    for (std::size_t i = 0; i != ranks.size(); ++i) {
+        if (i != 0) text += i + 1 == ranks.size() ? " and " : ", ";
+        text += describe(ranks[i]);
+    }
+    return text;
+}
+
+std::string barriers(unsigned count) {
+    if (count == 0) return "";
+    return fmt::format(" after {} barrier{}", count, count == 1 ? "" : "s");
+}
+
+// Describes what all of some threads do.
+std::string describe(ThreadState const& state, bool one) {
+    bool const waits = state.wait.whom != BlockWait::For::nobody && !state.ended;
+    bool const at_barrier = state.wait.whom == BlockWait::For::block;
+    if (state.ended || (at_barrier && state.wait.where.file == nullptr)) {
+        return fmt::format("{} returned{}", one ? "has" : "have", barriers(state.barriers));
+    }
+    std::string text = fmt::format("{} at {}", one ? "waits" : "wait", state.wait.call);
+    if (waits && at_barrier) {
+        text += fmt::format(" ({}:{})", state.wait.where.file, state.wait.where.line);
+    }
+    return text + barriers(state.barriers);
+}
+
+struct Alike {
+    ThreadState state;
+    std::vector<Rank> ranks;
+};
+
+bool alike(ThreadState const& one, ThreadState const& other) {
+    return one.barriers == other.barriers && describe(one, true) == describe(other, true);
+}
+
+void add(std::vector<Alike>& groups, unsigned rank, ThreadState const& state) {
+    for (Alike& each : groups) {
+        if (!alike(each.state, state)) continue;
+        if (each.ranks.back().last + 1 == rank) {
+            each.ranks.back().last = rank;
+        } else {
+            each.ranks.push_back({rank, rank});
+        }
+        return;
+    }
+    groups.push_back({state, {{rank, rank}}});
 }
 
 }  // namespace
@@ -263,72 +361,6 @@ unsigned FiberBlock::lanes() const {
 unsigned FiberBlock::lanes_of(unsigned first) const {
     return std::min(threads_ - first, lanes_per_warp);
 }
-
-namespace {
-
-struct Rank {
-    unsigned first;
-    unsigned last;
-};
-
-std::string describe(Rank const& ranks) {
-    if (ranks.first == ranks.last) return fmt::format("{}", ranks.first);
-    return fmt::format("{} to {}", ranks.first, ranks.last);
-}
-
-// "threads 0 and 2 to 31"
-std::string describe(std::vector<Rank> const& ranks) {
-    bool const one = ranks.size() == 1 && ranks[0].first == ranks[0].last;
-    std::string text = one ? "thread " : "threads ";
-    for (std::size_t i = 0; i != ranks.size(); ++i) {
-        if (i != 0) text += i + 1 == ranks.size() ? " and " : ", ";
-        text += describe(ranks[i]);
-    }
-    return text;
-}
-
-std::string barriers(unsigned count) {
-    if (count == 0) return "";
-    return fmt::format(" after {} barrier{}", count, count == 1 ? "" : "s");
-}
-
-// Describes what all of some threads do.
-std::string describe(ThreadState const& state, bool one) {
-    bool const waits = state.wait.whom != BlockWait::For::nobody && !state.ended;
-    bool const at_barrier = state.wait.whom == BlockWait::For::block;
-    if (state.ended || (at_barrier && state.wait.where.file == nullptr)) {
-        return fmt::format("{} returned{}", one ? "has" : "have", barriers(state.barriers));
-    }
-    std::string text = fmt::format("{} at {}", one ? "waits" : "wait", state.wait.call);
-    if (waits && at_barrier) {
-        text += fmt::format(" ({}:{})", state.wait.where.file, state.wait.where.line);
-    }
-    return text + barriers(state.barriers);
-}
-
-struct Alike {
-    ThreadState state;
-    std::vector<Rank> ranks;
-};
-
-bool alike(ThreadState const& one, ThreadState const& other) {
-    return one.barriers == other.barriers && describe(one, true) == describe(other, true);
-}
-
-void add(std::vector<Alike>& groups, unsigned rank, ThreadState const& state) {
-    for (Alike& each : groups) {
-        if (!alike(each.state, state)) continue;
-        if (each.ranks.back().last + 1 == rank) {
-            each.ranks.back().last = rank;
-        } else {
-            each.ranks.push_back({rank, rank});
-        }
-        return;
-    }
-    groups.push_back({state, {{rank, rank}}});
-}
-
-}  // namespace
 
 std::string describe_threads(std::vector<ThreadState> const& threads) {
     std::vector<Alike> groups;

@@ -7,7 +7,7 @@
 #include "carillon/detail/host/door.hpp"
 #include "carillon/error.hpp"
 #include "carillon/testing.hpp"
-#include "emulated/block_runner.hpp"
+#include "emulated/emulated_backend.hpp"
 #include "testing/fiber_block.hpp"
 
 namespace carillon {

@@ -80,12 +80,12 @@ Uuid uuid_of(vk::raii::PhysicalDevice const& device) {
 
 vk::raii::PhysicalDevice choose(vk::raii::Instance const& instance,
                                 std::optional<Uuid> const& uuid) {
-    auto devices = vulkan_call("vkEnumeratePhysicalDevices", [&]() {
+    using Devices = std::vector<vk::raii::PhysicalDevice>;
+    auto devices = vulkan_call("vkEnumeratePhysicalDevices", [&]() -> Devices {
         try {
-            return vk::raii::PhysicalDevices(instance);
+            return instance.enumeratePhysicalDevices();
         } catch (vk::InitializationFailedError const&) {  // vulkan.hpp's error for "none"
-            throw UnsupportedError("vkEnumeratePhysicalDevices",
-                                   "no Vulkan driver (ICD) was found");
+            return {};
         }
     });
     if (devices.empty()) {
@@ -300,8 +300,7 @@ void OpenedDevice::choose_memory_type(DeviceOptions const& options) {
     }
     if (!chosen) {
         throw UnsupportedError(
-            fmt::format("no memory type of this device is device-local and "
-                        "mappable{}",
+            fmt::format("no memory type of this device is device-local and mappable{}",
                         options.require_coherent ? " and coherent" : ""));
     }
     memory_type_ = *chosen;

@@ -17,7 +17,7 @@
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/language.hpp"
 #include "device/mapped_ranges.hpp"
-#include "emulated/block_runner.hpp"
+#include "emulated/emulated_backend.hpp"
 #include "emulated/emulated_memory.hpp"
 #include "emulated/registered_ranges.hpp"
 #include "nvrtc/handler_cache.hpp"

@@ -220,8 +220,19 @@ TEST(GuardTextTest, isALineAndTheStackUnderIt) {
 }
 
 TEST(GuardStackTest, namesThatAreNotMangledStayAsTheyAre) {
-    EXPECT_EQ(detail::demangled("_ZN8carillon5Guard4stopEv"), "carillon::Guard::stop()");
-    EXPECT_EQ(detail::demangled("main"), "main");
+    LiveKernels kernels;
+    kernels.started(&one_context);
+    std::vector<std::string> names;
+    GuardReporter reporter(kernels,
+                           [&](GuardReport const& report) { names.push_back(report.kernel); });
+    WatchedCall launch;
+    launch.name = "cuLaunchKernel";
+    launch.loaded = false;
+    for (char const* const kernel : {"_ZN8carillon5Guard4stopEv", "main"}) {
+        launch.kernel = kernel;
+        reporter.saw(launch);
+    }
+    EXPECT_EQ(names, (std::vector<std::string>{"carillon::Guard::stop()", "main"}));
 }
 
 TEST(GuardEnvironmentTest, valuesAreReportAndAbort) {
