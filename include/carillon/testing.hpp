@@ -66,25 +66,11 @@ class RaceError : public BlockError {
 
 namespace carillon::detail {
 
-class FiberBlock;
-
-// The threads of one block, which run together once for each seed.
-class ThreadsOfBlock {
-   public:
-    // Throws UsageError for the options, and OutOfMemoryError.
-    explicit ThreadsOfBlock(testing::BlockOptions const& options);
-    ~ThreadsOfBlock();
-    ThreadsOfBlock(ThreadsOfBlock const&) = delete;
-    ThreadsOfBlock& operator=(ThreadsOfBlock const&) = delete;
-
-    // For each seed: every thread calls `each_thread`, then the caller's thread calls after(seed).
-    void run(std::function<void()> const& each_thread,
-             std::function<void(std::uint64_t seed)> const& after);
-
-   private:
-    testing::BlockOptions options_;
-    std::unique_ptr<FiberBlock> block_;
-};
+// Runs the threads of one block together, once for each seed: every thread calls `each_thread`,
+// then the caller's thread calls after(seed), if there is one. Throws UsageError for the options,
+// and OutOfMemoryError.
+void run_threads(testing::BlockOptions const& options, std::function<void()> const& each_thread,
+                 std::function<void(std::uint64_t seed)> const& after);
 
 // The calling thread has returned from the handler or its idle(), and waits for the others.
 void finish_request();
@@ -220,8 +206,8 @@ template <class Handler, class Request>
         for (std::vector<Reply>& each : replies) each.clear();
     };
     detail::in_call("testing::run_block", [&] {
-        detail::ThreadsOfBlock(options).run(
-            [&] { detail::handle_by_thread(handler, requests, replies); }, compare);
+        detail::run_threads(
+            options, [&] { detail::handle_by_thread(handler, requests, replies); }, compare);
     });
     return first.front();
 }
@@ -247,7 +233,8 @@ void run_body(Body const& body, BlockOptions options = {},
                   "(unsigned)");
     if (options.threads == 0) options.threads = 1;
     detail::in_call("testing::run_body", [&] {
-        detail::ThreadsOfBlock(options).run(
+        detail::run_threads(
+            options,
             [&] {
                 Body copy = body;
                 copy(options.block);

@@ -46,6 +46,9 @@ template <class Cpu>
 class BasicHostWait {
    public:
     using Style = WaitStyle;  // HostWait::Style in options
+    struct DoNothing {
+        void operator()() const {}
+    };
 
     // Throws UnsupportedError if this CPU lacks the instructions for the style.
     explicit BasicHostWait(Style style = Style::spin, Cpu cpu = Cpu()) : style_(style), cpu_(cpu) {
@@ -77,9 +80,9 @@ class BasicHostWait {
     // after a few failed polls, so a short wait costs nothing but the polls. `watched()` is an
     // address in the line whose next write the poll waits for, or nullptr. It is called before
     // every sleep, since a poll may move on to another line.
-    template <class Poll, class Watched, class WhileWaiting>
+    template <class Poll, class Watched, class WhileWaiting = DoNothing>
     [[nodiscard]] bool until(Poll&& poll, Watched&& watched, std::chrono::nanoseconds timeout,
-                             WhileWaiting&& while_waiting) const {
+                             WhileWaiting&& while_waiting = {}) const {
         using Clock = std::chrono::steady_clock;
         Clock::time_point start;
         Clock::duration next_call = std::chrono::milliseconds(1);
@@ -110,22 +113,11 @@ class BasicHostWait {
     // Reads the clock, as a wait does.
     void warm() const { (void)std::chrono::steady_clock::now(); }
 
-    // Waits without a call between polls.
-    template <class Poll, class Watched>
-    [[nodiscard]] bool until(Poll&& poll, Watched&& watched,
-                             std::chrono::nanoseconds timeout) const {
-        return until(poll, watched, timeout, [] {});
-    }
     // Waits for memory at an unknown address: watches no line.
-    template <class Poll, class WhileWaiting>
+    template <class Poll, class WhileWaiting = DoNothing>
     [[nodiscard]] bool until(Poll&& poll, std::chrono::nanoseconds timeout,
-                             WhileWaiting&& while_waiting) const {
+                             WhileWaiting&& while_waiting = {}) const {
         return until(poll, unknown, timeout, while_waiting);
-    }
-    // Waits without a call between polls, and watches no line.
-    template <class Poll>
-    [[nodiscard]] bool until(Poll&& poll, std::chrono::nanoseconds timeout) const {
-        return until(poll, unknown, timeout, [] {});
     }
 
    private:

@@ -54,7 +54,7 @@ int CudaContext::attribute(CUdevice_attribute attribute) const {
     return value;
 }
 
-Uuid uuid_of(CUdevice device) {
+Uuid CudaContext::uuid_of(CUdevice device) {
     auto const& cuda = CudaDriver::get();
     CUuuid raw;
     cuda.check(cuda.cuDeviceGetUuid(&raw, device), "cuDeviceGetUuid");

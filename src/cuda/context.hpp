@@ -29,6 +29,8 @@ class CudaContext {
     // Whether it was destroyed. Then the driver must not be called with it: some calls crash.
     [[nodiscard]] bool destroyed() const noexcept;
     [[nodiscard]] int attribute(CUdevice_attribute attribute) const;
+    [[nodiscard]] static Uuid uuid_of(CUdevice device);
+    [[nodiscard]] Uuid uuid() const { return uuid_of(device_); }
 
    private:
     CUdevice device_;
@@ -83,7 +85,6 @@ bool free_in(CudaContext const& context, Free&& free) noexcept {
     return true;
 }
 
-[[nodiscard]] Uuid uuid_of(CUdevice device);
 [[nodiscard]] std::string uuid_text(Uuid const& uuid);
 
 }  // namespace carillon::detail

@@ -7,10 +7,10 @@
 #include <atomic>
 #include <cctype>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <sstream>
 #include <vector>
 
 #include "carillon/detail/host/thread.hpp"
@@ -136,15 +136,10 @@ std::optional<std::uint64_t> bar_size(std::string const& bus_id) {
     std::string lower = bus_id;
     for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
     std::ifstream file("/sys/bus/pci/devices/" + lower + "/resource");
-    std::string line;
-    for (int resource = 0; resource < 2; ++resource) {
-        if (!std::getline(file, line)) return {};
-    }
-    std::istringstream fields(line);
+    file.ignore(std::numeric_limits<std::streamsize>::max(), '\n');  // BAR0
     std::uint64_t first = 0;
     std::uint64_t last = 0;
-    fields >> std::hex >> first >> last;
-    if (!fields || last <= first) return {};
+    if (!(file >> std::hex >> first >> last) || last <= first) return {};
     return last - first + 1;
 }
 
@@ -163,7 +158,7 @@ class CudaBackend final : public Backend {
    public:
     CudaBackend(std::shared_ptr<CudaContext> context, std::string selector,
                 DeviceOptions const& options)
-        : Backend(residents_of(uuid_of(context->device())), DeviceTraits{}),
+        : Backend(residents_of(context->uuid()), DeviceTraits{}),
           context_(std::move(context)),
           stack_bytes_(options.stack_bytes) {
         static std::once_flag once;
@@ -230,7 +225,7 @@ void CudaBackend::describe() {
     cuda.check(cuda.cuDeviceGetName(text.data(), text.size(), context_->device()),
                "cuDeviceGetName");
     info_.name = text.data();
-    info_.uuid = uuid_text(uuid_of(context_->device()));
+    info_.uuid = uuid_text(context_->uuid());
     cuda.check(cuda.cuDeviceGetPCIBusId(text.data(), text.size(), context_->device()),
                "cuDeviceGetPCIBusId");
     info_.pci_bus_id = text.data();
@@ -377,7 +372,8 @@ std::shared_ptr<Backend> open_cuda(int ordinal, DeviceOptions const& options) {
 
 std::shared_ptr<Backend> open_cuda_uuid(std::string_view uuid, DeviceOptions const& options) {
     for (int ordinal = 0; ordinal < cuda_device_count(); ++ordinal) {
-        if (uuid_text(uuid_of(device_of(ordinal))) == uuid) return open_cuda(ordinal, options);
+        if (uuid_text(CudaContext::uuid_of(device_of(ordinal))) == uuid)
+            return open_cuda(ordinal, options);
     }
     throw DeviceNotFoundError(fmt::format("no GPU has the UUID {}", uuid));
 }

@@ -67,7 +67,7 @@ Choice find_mapper(ContextPtr const& context, DeviceOptions const& options, Resi
     // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): out of memory here is the end
     static auto& found = *new std::map<std::tuple<Uuid, bool>, Choice>;
     std::lock_guard const lock(mutex);
-    Choice& choice = found[{uuid_of(context->device()), options.require_coherent}];
+    Choice& choice = found[{context->uuid(), options.require_coherent}];
     if (choice.mapper == nullptr && (choice.why_not.empty() || !residents.any())) {
         choice = try_ways(context, options, residents);
     }
@@ -87,7 +87,7 @@ Choice find_or_fall_back(ContextPtr const& context, DeviceOptions const& options
     say_line(
         fmt::format("carillon: rings of {} are in page-locked host memory, since none of its own "
                     "can be mapped ({}); carillon doctor says more",
-                    uuid_text(uuid_of(context->device())), choice.why_not));
+                    uuid_text(context->uuid()), choice.why_not));
     choice.mapper = make_host_mapper();
     return choice;
 }

@@ -41,7 +41,7 @@ void say_what_it_takes(CudaContext const& context, StackUse const& use) {
         fmt::format("carillon: {} bytes of stack are reserved for each of {} threads of {} instead "
                     "of {}, {} of its memory: so many does the largest kernel of this program use, "
                     "unless DeviceOptions::stack_bytes or {} says so",
-                    use.needed, use.threads, uuid_text(uuid_of(context.device())), use.limit,
+                    use.needed, use.threads, uuid_text(context.uuid()), use.limit,
                     gigabytes(use.bytes()), stack_variable));
 }
 

@@ -84,7 +84,7 @@ class VulkanMapper final : public Mapper {
 
 std::unique_ptr<Mapper> make_vulkan_mapper(ContextPtr const& context,
                                            DeviceOptions const& options) {
-    return std::make_unique<VulkanMapper>(uuid_of(context->device()), options);
+    return std::make_unique<VulkanMapper>(context->uuid(), options);
 }
 
 }  // namespace carillon::detail

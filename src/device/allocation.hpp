@@ -30,6 +30,9 @@ class Allocation : public RangeSync {
     [[nodiscard]] virtual FileDescriptor export_fd() const = 0;
 };
 
+// Frees it, or keeps it for good when the process exits: its driver may have gone.
+void free_or_keep(std::unique_ptr<Allocation> allocation) noexcept;
+
 // A started kernel. Destroying one that has not finished leaves it running.
 class Execution {
    public:

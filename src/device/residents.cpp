@@ -28,23 +28,21 @@ std::unique_ptr<T> pop(std::unique_ptr<T>& list) noexcept {
     return first;
 }
 
-void keep(std::unique_ptr<Allocation> allocation) noexcept {
+// Frees all of a list.
+void free_each(std::unique_ptr<Allocation> list) noexcept {
+    while (list != nullptr) free_or_keep(pop(list));
+}
+
+}  // namespace
+
+void free_or_keep(std::unique_ptr<Allocation> allocation) noexcept {
+    if (!process_exits()) return;
     try {
         keep_forever(std::move(allocation));
     } catch (std::bad_alloc const&) {
         (void)allocation.release();
     }
 }
-
-// Frees all of a list.
-void free_each(std::unique_ptr<Allocation> list) noexcept {
-    while (list != nullptr) {
-        auto each = pop(list);
-        if (process_exits()) keep(std::move(each));  // its driver may have gone
-    }
-}
-
-}  // namespace
 
 void Residents::adopt(std::unique_ptr<Execution> execution) noexcept {
     std::lock_guard const lock(mutex_);

@@ -44,10 +44,10 @@ enum class GuardWhen : std::uint8_t {
 struct GuardRule {
     std::string_view call;  // the driver's name, without its version
     GuardWhen when;
-    // The context that it concerns: the one that its first argument names, or the current one.
-    bool names_context;
-    bool of_device;  // its context is unknown: it names a device
     std::string_view why;
+    // The context that it concerns: the one that its first argument names, or the current one.
+    bool names_context = false;
+    bool of_device = false;  // its context is unknown: it names a device
 };
 
 // "cuMemFree_v2_ptds" is "cuMemFree".

@@ -53,35 +53,31 @@ constexpr std::string_view why_first_launch =
     "its kernel is not loaded yet (lazy loading), as far as the guard has seen, and is loaded only "
     "while no other kernel of the context runs";
 
-constexpr GuardRule of_current(std::string_view call, GuardWhen when, std::string_view why) {
-    return {call, when, false, false, why};
-}
-
 constexpr std::array guard_rules{
-    of_current("cuMemFree", GuardWhen::given, why_frees),
-    of_current("cuMemFreeHost", GuardWhen::given, why_frees),
-    of_current("cuMemHostUnregister", GuardWhen::given, why_frees),
-    of_current("cuIpcCloseMemHandle", GuardWhen::given, why_frees),
-    of_current("cuArrayDestroy", GuardWhen::given, why_frees),
-    of_current("cuMipmappedArrayDestroy", GuardWhen::given, why_frees),
-    of_current("cuDestroyExternalMemory", GuardWhen::given, why_frees),
-    GuardRule{"cuCtxSynchronize", GuardWhen::always, true, false, why_waits},
-    GuardRule{"cuCtxDestroy", GuardWhen::given, true, false, why_ends},
-    GuardRule{"cuCtxDetach", GuardWhen::given, true, false, why_ends},
-    GuardRule{"cuDevicePrimaryCtxReset", GuardWhen::always, false, true, why_ends},
-    of_current("cuCtxSetLimit", GuardWhen::always, why_waits),
-    of_current("cuModuleLoad", GuardWhen::always, why_loads),
-    of_current("cuModuleLoadData", GuardWhen::always, why_loads),
-    of_current("cuModuleLoadDataEx", GuardWhen::always, why_loads),
-    of_current("cuModuleLoadFatBinary", GuardWhen::always, why_loads),
-    of_current("cuModuleUnload", GuardWhen::given, why_loads),
-    of_current("cuLibraryLoadData", GuardWhen::always, why_loads),
-    of_current("cuLibraryLoadFromFile", GuardWhen::always, why_loads),
-    of_current("cuLibraryUnload", GuardWhen::given, why_loads),
-    of_current("cuFuncLoad", GuardWhen::unloaded, why_first_launch),
-    of_current("cuLaunchKernel", GuardWhen::unloaded, why_first_launch),
-    of_current("cuLaunchKernelEx", GuardWhen::unloaded, why_first_launch),
-    of_current("cuLaunchCooperativeKernel", GuardWhen::unloaded, why_first_launch),
+    GuardRule{"cuMemFree", GuardWhen::given, why_frees},
+    GuardRule{"cuMemFreeHost", GuardWhen::given, why_frees},
+    GuardRule{"cuMemHostUnregister", GuardWhen::given, why_frees},
+    GuardRule{"cuIpcCloseMemHandle", GuardWhen::given, why_frees},
+    GuardRule{"cuArrayDestroy", GuardWhen::given, why_frees},
+    GuardRule{"cuMipmappedArrayDestroy", GuardWhen::given, why_frees},
+    GuardRule{"cuDestroyExternalMemory", GuardWhen::given, why_frees},
+    GuardRule{"cuCtxSynchronize", GuardWhen::always, why_waits, true},
+    GuardRule{"cuCtxDestroy", GuardWhen::given, why_ends, true},
+    GuardRule{"cuCtxDetach", GuardWhen::given, why_ends, true},
+    GuardRule{"cuDevicePrimaryCtxReset", GuardWhen::always, why_ends, false, true},
+    GuardRule{"cuCtxSetLimit", GuardWhen::always, why_waits},
+    GuardRule{"cuModuleLoad", GuardWhen::always, why_loads},
+    GuardRule{"cuModuleLoadData", GuardWhen::always, why_loads},
+    GuardRule{"cuModuleLoadDataEx", GuardWhen::always, why_loads},
+    GuardRule{"cuModuleLoadFatBinary", GuardWhen::always, why_loads},
+    GuardRule{"cuModuleUnload", GuardWhen::given, why_loads},
+    GuardRule{"cuLibraryLoadData", GuardWhen::always, why_loads},
+    GuardRule{"cuLibraryLoadFromFile", GuardWhen::always, why_loads},
+    GuardRule{"cuLibraryUnload", GuardWhen::given, why_loads},
+    GuardRule{"cuFuncLoad", GuardWhen::unloaded, why_first_launch},
+    GuardRule{"cuLaunchKernel", GuardWhen::unloaded, why_first_launch},
+    GuardRule{"cuLaunchKernelEx", GuardWhen::unloaded, why_first_launch},
+    GuardRule{"cuLaunchCooperativeKernel", GuardWhen::unloaded, why_first_launch},
 };
 
 }  // namespace

@@ -27,8 +27,28 @@ extern "C" {
 // NOLINTEND(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp,readability-identifier-naming)
 
 namespace carillon::detail {
-
 namespace {
+
+// Calls a sanitizer's function if the program has that sanitizer.
+template <class Result, class... Parameters, class... Arguments>
+Result call(Result (*function)(Parameters...), Arguments... arguments) {
+    return function != nullptr ? function(arguments...) : Result();
+}
+
+// Tell the address sanitizer of every change of stack: before it, and on the new stack after it.
+// `save` gets the state of the old stack, nullptr if that is left for good.
+void leaving_stack(void** save, void const* to, std::size_t size) {
+    call(__sanitizer_start_switch_fiber, save, to, size);
+}
+void arrived_on_stack(void* saved, void const** from, std::size_t* size) {
+    call(__sanitizer_finish_switch_fiber, saved, from, size);
+}
+
+// `ordered`: actions before the switch happen before those after it.
+void switch_tsan_fiber(void* to, bool ordered) {
+    constexpr unsigned no_sync = 1;  // __tsan_switch_to_fiber_no_sync
+    call(__tsan_switch_to_fiber, to, ordered ? 0 : no_sync);
+}
 
 void const* bottom_of(boost::context::stack_context const& stack) {
     return static_cast<std::byte const*>(stack.sp) - stack.size;
@@ -47,7 +67,7 @@ struct Stacks : boost::context::protected_fixedsize_stack {
 }  // namespace
 
 Fiber::Fiber(std::size_t stack_bytes, Switches switches)
-    : switches_(switches), tsan_inside_(make_tsan_fiber()) {
+    : switches_(switches), tsan_inside_(call(__tsan_create_fiber, 0U)) {
     Stacks allocator(stack_bytes);
     stack_ = allocator.allocate();
     inside_ = boost::context::fiber(std::allocator_arg,
@@ -63,7 +83,7 @@ Fiber::~Fiber() {
     if (!inside_) return;
     quit_ = true;
     resume();
-    destroy_tsan_fiber(tsan_inside_);
+    call(__tsan_destroy_fiber, tsan_inside_);
 }
 
 void Fiber::abandon() {
@@ -73,13 +93,13 @@ void Fiber::abandon() {
     ::new (never_destroyed.data()) boost::context::fiber(std::move(inside_));
     Stacks().deallocate(stack_);
     // For the thread sanitizer the body's actions come before its beginner's next ones.
-    void* const outside = current_tsan_fiber();
+    void* const outside = call(__tsan_get_current_fiber);
     switch_tsan_fiber(tsan_inside_, true);
     switch_tsan_fiber(outside, true);
-    destroy_tsan_fiber(tsan_inside_);
+    call(__tsan_destroy_fiber, tsan_inside_);
 }
 
-void Fiber::set_name(char const* name) const { name_tsan_fiber(tsan_inside_, name); }
+void Fiber::set_name(char const* name) const { call(__tsan_set_fiber_name, tsan_inside_, name); }
 
 void Fiber::begin(std::function<void()> const& body) {
     body_ = &body;
@@ -88,7 +108,7 @@ void Fiber::begin(std::function<void()> const& body) {
 
 void Fiber::resume() {
     void* fake_stack = nullptr;
-    tsan_outside_ = current_tsan_fiber();
+    tsan_outside_ = call(__tsan_get_current_fiber);
     leaving_stack(&fake_stack, bottom_of(stack_), stack_.size);
     switch_tsan(tsan_inside_);
     inside_ = std::move(inside_).resume();
@@ -118,50 +138,12 @@ void Fiber::run_bodies() {
 
 void Fiber::switch_tsan(void* to) const { switch_tsan_fiber(to, switches_ == Switches::order); }
 
-void leaving_stack(void** save, void const* to, std::size_t size) {
-    if (__sanitizer_start_switch_fiber != nullptr) __sanitizer_start_switch_fiber(save, to, size);
-}
+void hand_over(void* what) { call(__tsan_release, what); }
+void take_over(void* what) { call(__tsan_acquire, what); }
 
-void arrived_on_stack(void* saved, void const** from, std::size_t* size) {
-    if (__sanitizer_finish_switch_fiber != nullptr)
-        __sanitizer_finish_switch_fiber(saved, from, size);
-}
-
-void* make_tsan_fiber() {
-    return __tsan_create_fiber != nullptr ? __tsan_create_fiber(0) : nullptr;
-}
-
-void name_tsan_fiber(void* fiber, char const* name) {
-    if (__tsan_set_fiber_name != nullptr) __tsan_set_fiber_name(fiber, name);
-}
-
-void destroy_tsan_fiber(void* fiber) {
-    if (__tsan_destroy_fiber != nullptr) __tsan_destroy_fiber(fiber);
-}
-
-void* current_tsan_fiber() {
-    return __tsan_get_current_fiber != nullptr ? __tsan_get_current_fiber() : nullptr;
-}
-
-void switch_tsan_fiber(void* to, bool ordered) {
-    constexpr unsigned no_sync = 1;  // __tsan_switch_to_fiber_no_sync
-    if (__tsan_switch_to_fiber != nullptr) __tsan_switch_to_fiber(to, ordered ? 0 : no_sync);
-}
-
-void hand_over(void* what) {
-    if (__tsan_release != nullptr) __tsan_release(what);
-}
-
-void take_over(void* what) {
-    if (__tsan_acquire != nullptr) __tsan_acquire(what);
-}
-
-void forbid_bytes(void const* at, std::size_t size) {
-    if (__asan_poison_memory_region != nullptr) __asan_poison_memory_region(at, size);
-}
-
+void forbid_bytes(void const* at, std::size_t size) { call(__asan_poison_memory_region, at, size); }
 void allow_bytes(void const* at, std::size_t size) {
-    if (__asan_unpoison_memory_region != nullptr) __asan_unpoison_memory_region(at, size);
+    call(__asan_unpoison_memory_region, at, size);
 }
 
 }  // namespace carillon::detail

@@ -17,19 +17,13 @@ testing::BlockError::BlockError(std::uint64_t seed, std::string_view cause)
 
 namespace detail {
 
-ThreadsOfBlock::ThreadsOfBlock(testing::BlockOptions const& options)
-    : options_(options),
-      block_(std::make_unique<FiberBlock>(options.threads, options.stack_bytes)) {
+void run_threads(testing::BlockOptions const& options, std::function<void()> const& each_thread,
+                 std::function<void(std::uint64_t seed)> const& after) {
+    FiberBlock block(options.threads, options.stack_bytes);
     if (options.seeds == 0) throw UsageError("no seeds: nothing would be run");
-}
-
-ThreadsOfBlock::~ThreadsOfBlock() = default;
-
-void ThreadsOfBlock::run(std::function<void()> const& each_thread,
-                         std::function<void(std::uint64_t seed)> const& after) {
-    for (std::uint64_t i = 0; i != options_.seeds; ++i) {
-        block_->run(options_.first_seed + i, options_.block, each_thread);
-        if (after) after(options_.first_seed + i);
+    for (std::uint64_t i = 0; i != options.seeds; ++i) {
+        block.run(options.first_seed + i, options.block, each_thread);
+        if (after) after(options.first_seed + i);
     }
 }
 

@@ -11,7 +11,6 @@
 
 #include "carillon/error.hpp"
 #include "error/sizes.hpp"
-#include "os/exit_hook.hpp"
 #include "os/process.hpp"
 #include "os/shared_memory.hpp"
 #include "vulkan/vulkan_device.hpp"
@@ -106,28 +105,15 @@ std::optional<Uuid> uuid_of(std::string_view text) {
 
 ForeignMemory::ForeignMemory(FileDescriptor fd, std::size_t size, MemorySource source,
                              std::optional<Uuid> const& uuid, MapAccess access)
-    // An inherited object stays in a child.
-    : memory_(OwnedByProcess<Allocation>(map(std::move(fd), size, source, uuid, access))) {}
+    : memory_(map(std::move(fd), size, source, uuid, access).release()) {}
 
-ForeignMemory& ForeignMemory::operator=(ForeignMemory&& other) noexcept {
-    if (this != &other) {
-        let_go();
-        mark_ = other.mark_;
-        memory_ = std::move(other.memory_);
-    }
-    return *this;
-}
-
-ForeignMemory::~ForeignMemory() { let_go(); }
-
-void ForeignMemory::let_go() noexcept {
-    if (memory_ && process_exits()) keep_forever(std::move(memory_));  // its driver may have gone
-    memory_.reset();
+void ForeignMemory::LetGo::operator()(Allocation* memory) const noexcept {
+    if (!mark.inherited()) free_or_keep(std::unique_ptr<Allocation>(memory));
 }
 
 void* ForeignMemory::host_ptr() const {
     if (!memory_) return nullptr;
-    mark_.require_own();
+    memory_.get_deleter().mark.require_own();
     return memory_->host;
 }
 

@@ -36,11 +36,6 @@ class ForeignMemory {
     // and import throw; SystemError.
     ForeignMemory(FileDescriptor fd, std::size_t size, MemorySource source,
                   std::optional<Uuid> const& uuid, MapAccess access = MapAccess::read_write);
-    ForeignMemory(ForeignMemory&&) noexcept = default;
-    ForeignMemory& operator=(ForeignMemory&&) noexcept;
-    ForeignMemory(ForeignMemory const&) = delete;
-    ForeignMemory& operator=(ForeignMemory const&) = delete;
-    ~ForeignMemory();
 
     // A moved-from object gives null and 0.
     [[nodiscard]] void* host_ptr() const;
@@ -49,10 +44,12 @@ class ForeignMemory {
     [[nodiscard]] RangeSync const* range_sync() const;
 
    private:
-    void let_go() noexcept;
+    struct LetGo {  // nothing in a child
+        ProcessMark mark;
+        void operator()(Allocation* memory) const noexcept;
+    };
 
-    ProcessMark mark_;
-    std::shared_ptr<Allocation> memory_;
+    std::unique_ptr<Allocation, LetGo> memory_;
 };
 
 }  // namespace carillon::detail
