@@ -2,7 +2,7 @@
 // The adversary can break rings: a protocol without one of its rules fails on its machine.
 #include <utility>
 
-#include "adversary/scenarios/flag_scenario.hpp"
+#include "adversary/scenarios/count_scenario.hpp"
 #include "adversary/scenarios/mpmc_producers.hpp"
 #include "adversary/scenarios/ring_scenario.hpp"
 
@@ -159,16 +159,18 @@ TEST(AdversaryBreaksTest, aConsumerThatReturnsNoCredit) {
     }));
 }
 
+struct AsFlagOfNoData : AsFlag {
+    template <class Far>
+    struct Sender : AsFlag::Sender<Far> {
+        Sender(Place word, Far far, OutOfLine /*data*/)
+            : AsFlag::Sender<Far>(word, far, OutOfLine::none) {}
+    };
+};
+
 TEST(AdversaryBreaksTest, aFlagThatDoesNotSayThatDataWasWritten) {
     EXPECT_TRUE(fails_for_some_seed(ordinary, "with the data of", [](Policies const& policies) {
-        Line* const line = policies.machine().device_lines();
-        DoorbellRinger ringer(&line->quads[0].low, policies.host_far());
-        FlagReader<std::uint64_t, Policies::DeviceNear> reader(&line->quads[0].low,
-                                                               policies.device_near());
-        return CountScenario(
-                   policies, Side::host, [&] { ringer.ring(); }, [&] { return reader.get(); },
-                   OutOfLine::written)
-            .run();
+        return count<AsFlagOfNoData>(policies, Side::host, policies.host_far(),
+                                     policies.device_near(), OutOfLine::written);
     }));
 }
 

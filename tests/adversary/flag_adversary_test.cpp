@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Flags and doorbells on the adversary's machine.
-#include "adversary/scenarios/flag_scenario.hpp"
+#include "adversary/scenarios/count_scenario.hpp"
 
 namespace carillon::test {
 using namespace detail;
@@ -12,22 +12,22 @@ INSTANTIATE_TEST_SUITE_P(With, AdversaryFlagTest,
 
 TEST_P(AdversaryFlagTest, toTheDeviceNeverGoesBackAndBringsItsData) {
     EXPECT_TRUE(holds_for_all_seeds(GetParam(), [](Policies const& policies) {
-        return flag(policies, Side::host, policies.host_far(), policies.device_near(),
-                    OutOfLine::written);
+        return count<AsFlag>(policies, Side::host, policies.host_far(), policies.device_near(),
+                             OutOfLine::written);
     }));
 }
 
 TEST_P(AdversaryFlagTest, toTheHostNeverGoesBackAndBringsItsData) {
     EXPECT_TRUE(holds_for_all_seeds(GetParam(), [](Policies const& policies) {
-        return flag(policies, Side::device, policies.device_far(), policies.host_near(),
-                    OutOfLine::written);
+        return count<AsFlag>(policies, Side::device, policies.device_far(), policies.host_near(),
+                             OutOfLine::written);
     }));
 }
 
 TEST_P(AdversaryFlagTest, withoutDataArrivesAllTheSame) {
     EXPECT_TRUE(holds_for_all_seeds(GetParam(), [](Policies const& policies) {
-        return flag(policies, Side::host, policies.host_far(), policies.device_near(),
-                    OutOfLine::none);
+        return count<AsFlag>(policies, Side::host, policies.host_far(), policies.device_near(),
+                             OutOfLine::none);
     }));
 }
 
@@ -37,15 +37,15 @@ INSTANTIATE_TEST_SUITE_P(With, AdversaryDoorbellTest,
 
 TEST_P(AdversaryDoorbellTest, onTheDeviceLosesNoRingNorWhatWasWrittenBefore) {
     EXPECT_TRUE(holds_for_all_seeds(GetParam(), [](Policies const& policies) {
-        return doorbell(policies, Side::host, policies.host_far(), policies.device_near(),
-                        OutOfLine::written);
+        return count<AsDoorbell>(policies, Side::host, policies.host_far(), policies.device_near(),
+                                 OutOfLine::written);
     }));
 }
 
 TEST_P(AdversaryDoorbellTest, onTheHostLosesNoRingNorWhatWasWrittenBefore) {
     EXPECT_TRUE(holds_for_all_seeds(GetParam(), [](Policies const& policies) {
-        return doorbell(policies, Side::device, policies.device_far(), policies.host_near(),
-                        OutOfLine::written);
+        return count<AsDoorbell>(policies, Side::device, policies.device_far(),
+                                 policies.host_near(), OutOfLine::written);
     }));
 }
 
@@ -54,8 +54,8 @@ TEST(AdversaryReadBackFlagTest, toTheDeviceBringsItsData) {
     Configuration const configuration{
         {.fences_order = false}, {StoreKind::avx2, PublishMode::one_step}, true};
     EXPECT_TRUE(holds_for_all_seeds(configuration, [](Policies const& policies) {
-        return flag(policies, Side::host, policies.host_far(), policies.device_near(),
-                    OutOfLine::written);
+        return count<AsFlag>(policies, Side::host, policies.host_far(), policies.device_near(),
+                             OutOfLine::written);
     }));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Mailboxes on the adversary's machine.
-#include "adversary/scenarios/mailbox_scenario.hpp"
+#include "adversary/scenarios/count_scenario.hpp"
 
 namespace carillon::test {
 using namespace detail;

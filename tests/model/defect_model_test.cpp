@@ -2,8 +2,8 @@
 // The models find defects: each test breaks one thing and expects Relacy to report the consequence.
 #include <gtest/gtest.h>
 
+#include "model/models/count_model.hpp"
 #include "model/models/drain_model.hpp"
-#include "model/models/flag_model.hpp"
 #include "model/models/mpmc_ring_model.hpp"
 #include "model/models/mpmc_traffic_model.hpp"
 #include "model/models/ring_model.hpp"
@@ -81,7 +81,7 @@ TEST(DefectModelTest, deviceWithoutReleaseIsADataRace) {
     EXPECT_EQ((outcome_of<ToHost<Broken<Cpu, FencelessGpu>>, endless>()), "DATA RACE");
 }
 TEST(DefectModelTest, flagWithoutReleaseIsADataRace) {
-    using Model = FlagModel<AsFlag, ToHost<Broken<Cpu, FencelessGpu>>>;
+    using Model = CountModel<AsFlag, ToHost<Broken<Cpu, FencelessGpu>>, three_numbers>;
     EXPECT_EQ(quiet_outcome<Model>(every_execution), "DATA RACE");
 }
 TEST(DefectModelTest, producerThatTakesOneCreditTooManyOverwrites) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Flags and doorbells: the data of every number that is seen are there.
-#include "model/models/flag_model.hpp"
+#include "model/models/count_model.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,8 +11,8 @@ namespace {
 
 template <class Ends, class Machine>
 void expect_success_on(Search const& search) {
-    EXPECT_EQ((outcome<FlagModel<Ends, ToDevice<Machine>>>(search)), "SUCCESS");
-    EXPECT_EQ((outcome<FlagModel<Ends, ToHost<Machine>>>(search)), "SUCCESS");
+    EXPECT_EQ((outcome<CountModel<Ends, ToDevice<Machine>, three_numbers>>(search)), "SUCCESS");
+    EXPECT_EQ((outcome<CountModel<Ends, ToHost<Machine>, three_numbers>>(search)), "SUCCESS");
 }
 
 template <class Ends>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A mailbox whose writer does not wait: values are whole, never go back, and the last one arrives.
-#include "model/models/mailbox_model.hpp"
+#include "model/models/count_model.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,20 +10,20 @@ namespace carillon::test {
 using namespace detail;
 namespace {
 
-template <class Way, std::size_t lines, MailboxTraffic traffic>
+template <class Way, std::size_t lines, CountPlan plan>
 void expect_values(Search const& search) {
-    using Model = MailboxModel<Way, lines, traffic>;
-    Model::most_seen = 0;
+    using Model = CountModel<AsMailbox<LinesOf<lines>>, Way, plan>;
+    Model::most_read = 0;
     Model::skipped_some = false;
     EXPECT_EQ(outcome<Model>(search), "SUCCESS");
-    EXPECT_EQ(Model::most_seen, traffic.values);
+    EXPECT_EQ(Model::most_read, plan.values);
     EXPECT_TRUE(Model::skipped_some);
 }
 
-template <class Machine, std::size_t lines, MailboxTraffic traffic>
+template <class Machine, std::size_t lines, CountPlan plan>
 void expect_both_ways(Search const& search) {
-    expect_values<ToDevice<Machine>, lines, traffic>(search);
-    expect_values<ToHost<Machine>, lines, traffic>(search);
+    expect_values<ToDevice<Machine>, lines, plan>(search);
+    expect_values<ToHost<Machine>, lines, plan>(search);
 }
 
 using Reduced = Hardware<first_and_last_quad>;
@@ -32,14 +32,12 @@ using EmulatedQuad = Emulated<first_quad>;
 using Torn = Hardware<first_quad, TearingCpu<Evicted::either>>;
 
 // The third value goes where the first is; in one slot every value is written over the last.
-constexpr MailboxTraffic lapped{.slots = 2, .values = 3, .looks = 1};
-constexpr MailboxTraffic lapped_with_data{
-    .slots = 2, .values = 3, .looks = 1, .data = OutOfLine::written};
-constexpr MailboxTraffic one_slot{.slots = 1, .values = 2, .looks = 2, .data = OutOfLine::written};
+constexpr CountPlan lapped{.slots = 2, .looks = 1, .data = OutOfLine::none};
+constexpr CountPlan lapped_with_data{.slots = 2, .looks = 1};
+constexpr CountPlan one_slot{.slots = 1, .values = 2, .looks = 2};
 // With endless looks a value that never comes is a livelock.
-constexpr MailboxTraffic endless_looks{.slots = 2, .values = 4, .data = OutOfLine::written};
-constexpr MailboxTraffic across_the_wrap{
-    .slots = 4, .values = 10, .data = OutOfLine::written, .first = (Sequence{1} << 32) - 4};
+constexpr CountPlan endless_looks{.slots = 2, .values = 4};
+constexpr CountPlan across_the_wrap{.slots = 4, .values = 10, .first = (Sequence{1} << 32) - 4};
 
 TEST(MailboxModelTest, everyExecutionOfOneLineIsRight) {
     expect_both_ways<Reduced, 1, lapped_with_data>(every_execution);

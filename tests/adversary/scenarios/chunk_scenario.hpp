@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// A ring of chunks to the device, with everything that it promises checked: above all that a chunk
-// holds still from its commit to its release.
+// ChunkTraffic to a device whose loads of data are late: a chunk holds still from its commit to its
+// release.
 #pragma once
 
-#include <algorithm>
 #include <array>
-#include <deque>
+#include <cstddef>
+#include <optional>
 #include <vector>
 
+#include "adversary/machine/adversary_world.hpp"
 #include "adversary/machine/seeds.hpp"
-#include "carillon/detail/protocol/chunk_ring_protocol.hpp"
+#include "traffic/chunk_traffic.hpp"
 
 namespace carillon::test {
 using namespace detail;
@@ -81,33 +82,61 @@ class LateGpu : public AdversaryGpu {
 
 // Gpu: a LateGpu.
 template <class Gpu>
-class ChunkScenario {
+class ChunkScenario : public AdversaryWorld {
    public:
+    struct Meta {
+        std::uint64_t number;
+        std::uint64_t words;
+
+        static Meta make(std::uint64_t number, std::uint64_t words) { return {number, words}; }
+        bool operator==(Meta const&) const = default;
+    };
+
     explicit ChunkScenario(Policies const& policies)
-        : machine_(policies.machine()),
+        : AdversaryWorld(policies),
           late_(machine_),
           view_(draw_view()),
           producer_(view_, policies.host_far(), policies.host_near()),
           consumer_(view_, BasicDeviceNear(Gpu(machine_, late_)),
                     BasicDeviceFar(Gpu(machine_, late_))),
-          count_(12 + machine_.random().below(9)) {}
+          count_(12 + machine_.random().below(9)),
+          traffic_(*this, view_, count_) {}
 
     std::string run() {
         return machine_.run([this] { produce(); }, [this] { consume(); });
     }
 
+    [[nodiscard]] GivenChunk draw_chunk(std::uint32_t /*number*/) const {
+        return {machine_.random().one_in(5), 1 + machine_.random().below(4), 2 * sizeof(Line)};
+    }
+    void write_chunk(Sequence sequence, GivenChunk const& given) const {
+        for (std::uint32_t i = 0; i != given.words; ++i) {
+            std::uint64_t const number = value(sequence, i);
+            machine_.store(Side::host, word(sequence, i), {&number, 1});
+        }
+    }
+    void read_chunk(Sequence sequence, GivenChunk const& given) {
+        for (std::uint32_t i = 0; i != given.words; ++i) {
+            late_.issue(word(sequence, i), value(sequence, i));
+        }
+    }
+
+    [[nodiscard]] bool claims() const { return machine_.random().one_in(2); }
+    [[nodiscard]] std::optional<std::size_t> gives(std::size_t claimed, std::size_t filled) const {
+        bool const now = claimed == view_.ring.capacity || filled == count_;
+        if (claimed == 0 || !(now || machine_.random().one_in(3))) return {};
+        return machine_.random().below(static_cast<std::uint32_t>(claimed));
+    }
+    [[nodiscard]] std::size_t releases(std::size_t held, bool came) const {
+        if (held == 0 || (came && machine_.random().one_in(2))) return 0;
+        return machine_.random().one_in(3) ? held : 1;  // up to the last, or the first
+    }
+    [[nodiscard]] static bool goes_on(std::uint32_t /*tries*/) { return true; }
+    [[nodiscard]] bool takes_on(std::uint32_t /*tries*/) const { return !finished_; }
+    void sent(bool /*any*/) const { machine_.pause(Side::host); }
+    static void received(bool /*any*/) {}
+
    private:
-    struct Meta {
-        std::uint64_t number;
-        std::uint64_t words;
-    };
-    struct Given {
-        bool dropped;
-        std::uint32_t words;
-    };
-
-    static constexpr std::size_t words_per_chunk = 2 * cells_per_line;
-
     ChunkRingView draw_view() {
         Random& random = machine_.random();
         std::uint32_t const chunks = 2U << random.below(2);
@@ -120,9 +149,6 @@ class ChunkScenario {
         return view;
     }
 
-    [[nodiscard]] Given const& given(Sequence sequence) const {
-        return given_.at(sequence - view_.ring.first);
-    }
     // Word `i` of those that are written: in both lines of the chunk, some in one quad.
     [[nodiscard]] std::uint64_t* word(Sequence sequence, std::uint32_t i) const {
         static constexpr std::array<std::uint32_t, 4> places{0, 1, 7, 14};
@@ -131,48 +157,12 @@ class ChunkScenario {
     static std::uint64_t value(Sequence sequence, std::uint32_t i) { return sequence << 8 | i; }
 
     void produce() {
-        std::vector<Sequence> claimed;
-        while (given_.size() != count_ || !claimed.empty()) {
-            if (given_.size() != count_ && machine_.random().one_in(2)) {
-                Sequence const sequence = producer_.try_claim();
-                if (sequence != 0) {
-                    fill(sequence);
-                    claimed.push_back(sequence);
-                }
-            }
-            if (!claimed.empty() && (claimed.size() == view_.ring.capacity ||
-                                     given_.size() == count_ || machine_.random().one_in(3))) {
-                auto const chosen =
-                    claimed.begin() +
-                    machine_.random().below(static_cast<std::uint32_t>(claimed.size()));
-                give(*chosen);
-                claimed.erase(chosen);
-            }
-            machine_.pause(Side::host);
-        }
+        traffic_.produce(producer_);
         // Everything comes back without any further store by the producer.
         Sequence const last = view_.ring.first - 1 + count_;
         while (machine_.arrived(view_.ring.credit) != last) machine_.pause(Side::host);
         finished_ = true;
         use_up_all_room();
-    }
-
-    void fill(Sequence sequence) {
-        machine_.require(sequence == view_.ring.first + given_.size(), "chunk {} is not the next",
-                         sequence);
-        Given const chunk{machine_.random().one_in(5), 1 + machine_.random().below(4)};
-        given_.push_back(chunk);
-        for (std::uint32_t i = 0; i != chunk.words; ++i) {
-            std::uint64_t const number = value(sequence, i);
-            machine_.store(Side::host, word(sequence, i), {&number, 1});
-        }
-    }
-
-    void give(Sequence sequence) {
-        Given const chunk = given(sequence);
-        if (chunk.dropped) return producer_.drop(sequence);
-        producer_.commit(sequence, words_per_chunk * sizeof(std::uint64_t),
-                         Meta{sequence, chunk.words});
     }
 
     void use_up_all_room() {
@@ -181,55 +171,23 @@ class ChunkScenario {
             while (producer_.try_claim() == 0) machine_.pause(Side::host);
         }
         for (int look = 0; look != 8; ++look) {
-            machine_.require(producer_.try_claim() == 0, "more room than chunks");
+            require(producer_.try_claim() == 0, "more room than chunks");
         }
     }
 
     void consume() {
-        std::deque<Sequence> held;
-        while (!finished_) {
-            ChunkView<Meta> chunk{};
-            if (consumer_.try_take(chunk)) {
-                check(chunk);
-                held.push_back(chunk.sequence);
-                machine_.require(held.size() <= view_.ring.capacity, "more chunks than there are");
-                if (machine_.random().one_in(2)) continue;
-            }
-            if (held.empty()) continue;
-            std::size_t const released =
-                machine_.random().one_in(3) ? held.size() : 1;  // up to the last, or the first
-            consumer_.release(held[released - 1]);
-            held.erase(held.begin(), held.begin() + static_cast<std::ptrdiff_t>(released));
-        }
-        machine_.require(held.empty(), "a chunk came back that was not released");
-        while (expected_ != view_.ring.first + count_ && given(expected_).dropped) ++expected_;
-        machine_.require(expected_ == view_.ring.first + count_, "chunk {} did not come",
-                         expected_);
+        std::size_t const held = traffic_.consume(consumer_);
+        require(held == 0, "{} chunks came back that were not released", held);
+        require(traffic_.all_came(), "{} chunks came, the others did not", traffic_.taken());
     }
 
-    void check(ChunkView<Meta> const& chunk) {
-        while (given(expected_).dropped) ++expected_;
-        machine_.require(chunk.sequence == expected_, "chunk {} comes, not {}", chunk.sequence,
-                         expected_);
-        machine_.require(
-            chunk.meta.number == expected_ && chunk.meta.words == given(expected_).words,
-            "chunk {} is wrong", expected_);
-        for (std::uint32_t i = 0; i != chunk.meta.words; ++i) {
-            late_.issue(word(expected_, i), value(expected_, i));
-        }
-        ++expected_;
-    }
-
-    Machine& machine_;
     LateLoads late_;
     ChunkRingView view_;
     ChunkProducer<Policies::HostFar, Policies::HostNear> producer_;
     ChunkConsumer<Meta, BasicDeviceNear<Gpu>, BasicDeviceFar<Gpu>> consumer_;
     std::size_t count_;
-    // Between the bodies, past the machine.
-    std::vector<Given> given_;
-    Sequence expected_ = view_.ring.first;
-    bool finished_ = false;
+    ChunkTraffic<ChunkScenario> traffic_;
+    bool finished_ = false;  // between the bodies, past the machine
 };
 
 }  // namespace carillon::test
