@@ -3,6 +3,8 @@
 #include "soak/soak.hpp"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
+#include <ctime>
 
 #include <carillon/error.hpp>
 #include <chrono>
@@ -10,8 +12,12 @@
 #include <initializer_list>
 #include <thread>
 
+#include "support/eventually.hpp"
+
 namespace carillon::tool {
 namespace {
+
+using namespace std::chrono_literals;
 
 constexpr std::uint64_t channel = 3;
 constexpr std::uint32_t window = 16;
@@ -245,12 +251,26 @@ TEST(SoakMemoryTest, whatTheProcessHoldsIsRead) {
     EXPECT_GE(usage.threads, 1U);
 }
 
+// The clock of the calling thread's time on a processor.
+::clockid_t processor_clock() {
+    ::clockid_t clock{};
+    EXPECT_EQ(::pthread_getcpuclockid(::pthread_self(), &clock), 0);
+    return clock;
+}
+std::chrono::nanoseconds read_clock(::clockid_t clock) {
+    ::timespec time{};
+    EXPECT_EQ(::clock_gettime(clock, &time), 0);
+    return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
 TEST(SoakMemoryTest, threadThatEndsIsWaitedForAndOneThatStaysIsCounted) {
     std::uint64_t const before = read_soak_usage(1).threads;
     std::promise<void> end;
-    std::thread([ended = end.get_future()] {
+    std::thread([ended = end.get_future(), reader = processor_clock()] {
         ended.wait();
-        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        // Ends when the reader has been at work, and so has counted this thread.
+        auto const begin = read_clock(reader);
+        EXPECT_TRUE(test::eventually([&] { return read_clock(reader) > begin + 1ms; }));
     }).detach();
     EXPECT_EQ(read_soak_usage(before).threads, before + 1);
     end.set_value();

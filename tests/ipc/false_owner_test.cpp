@@ -23,6 +23,7 @@
 #include "ipc/peer_process.hpp"
 #include "os/shared_memory.hpp"
 #include "serving/client_messages.hpp"
+#include "support/asleep.hpp"
 #include "support/expect_error.hpp"
 #include "support/held_resources.hpp"
 
@@ -174,8 +175,8 @@ class FalseKernelOwnerTest : public testing::Test {
 };
 
 TEST_F(FalseKernelOwnerTest, longestTimeoutIsForEver) {
-    FalseOwner const owner(path(), [](detail::UnixSocket const& client) {
-        std::this_thread::sleep_for(10ms);
+    FalseOwner const owner(path(), [waits = ::gettid()](detail::UnixSocket const& client) {
+        EXPECT_TRUE(eventually([&] { return is_asleep(waits); }));
         say_welcome(client);
     });
     EXPECT_EQ(Connection(path(), {.timeout = std::chrono::nanoseconds::max()}).owner().process, 1);
@@ -290,7 +291,7 @@ TEST_F(FalseKernelOwnerTest, eachAttachIsTriedForAsLongAsIsSaid) {
         }
     });
     Connection const connection(path(), {.timeout = patience, .wait_for_owner = wait_for_owner});
-    std::this_thread::sleep_for(wait_for_owner);
+    std::this_thread::sleep_for(wait_for_owner);  // the time of step 1 has to pass
     EXPECT_EQ(refusal_of([&] { auto const channel = connection.channel<Ask, Told>(); }),
               RefusalReason::wrong_types);
 }

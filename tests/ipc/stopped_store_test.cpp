@@ -19,6 +19,7 @@
 #include "device/device_fixture.hpp"
 #include "ipc/buffers.hpp"
 #include "ipc/peer_process.hpp"
+#include "support/asleep.hpp"
 #include "support/expect_error.hpp"
 
 namespace carillon::test {
@@ -153,11 +154,11 @@ TEST_P(StoppedStoreTest, memoryThatIsForgottenAsItsNextBufferComesIsShownAgain) 
     std::optional<Buffer> third = there.next(patience);
     ASSERT_TRUE(third);
     stop();
-    std::jthread const seals([&] {
+    SleepyThread const seals([&] {
         second.write(std::vector(some_bytes, std::byte{2}));
         (void)second.seal();
     });
-    std::this_thread::sleep_for(50ms);  // until it has most likely asked
+    EXPECT_TRUE(seals.comes_to_sleep());
     third.reset();
     go_on();
     auto const next = there.next(patience);
@@ -177,9 +178,9 @@ TEST_P(StoppedStoreTest, buffersAreLetGoWhileAnotherThreadWaitsForAnAnswer) {
     std::optional<Buffer> open = client.create("open", some_bytes);
     stop();
     {
-        std::jthread const asks(
+        SleepyThread const asks(
             [&] { CARILLON_EXPECT_ERROR((void)client.get("none"), RefusedError, "no buffer"); });
-        std::this_thread::sleep_for(50ms);  // until it has most likely asked
+        EXPECT_TRUE(asks.comes_to_sleep());
         held.reset();
         open.reset();
         (void)client.why_host_memory();

@@ -11,6 +11,8 @@
 #include <thread>
 #include <vector>
 
+#include "support/asleep.hpp"
+#include "support/eventually.hpp"
 #include "support/noise.hpp"
 
 namespace carillon::test {
@@ -87,7 +89,7 @@ TEST_P(CopyTeamTest, helpersThatSleepAreWoken) {
     auto const bytes = noise(shared_bytes, 4);
     for (int i = 0; i < 3; ++i) {
         EXPECT_TRUE(copies(*team, GetParam(), bytes));
-        std::this_thread::sleep_for(2 * CopyTeam::awake);
+        EXPECT_TRUE(eventually(all_others_sleep));
     }
 }
 

@@ -23,6 +23,8 @@
 #include <vector>
 
 #include "carillon/error.hpp"
+#include "support/asleep.hpp"
+#include "support/eventually.hpp"
 #include "support/expect_error.hpp"
 #include "support/held_resources.hpp"
 #include "support/in_child.hpp"
@@ -323,8 +325,8 @@ TEST_F(UnixListenerTest, queueThatStaysFullIsATimeout) {
     EXPECT_GE(waiting.size(), static_cast<std::size_t>(UnixListener::longest_queue));
     CARILLON_EXPECT_ERROR(connect_unix(path(), 20ms), TimeoutError, "took up no connection");
     CARILLON_EXPECT_ERROR(UnixListener(path(), 0600), UsageError, "is taken");
-    std::jthread const owner([&] {
-        std::this_thread::sleep_for(10ms);
+    std::jthread const owner([&, connects = ::gettid()] {
+        EXPECT_TRUE(test::eventually([&] { return test::is_asleep(connects); }));
         (void)listener.accept();
     });
     EXPECT_NO_THROW((void)connect_unix(path(), test::patience));
