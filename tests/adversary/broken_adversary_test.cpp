@@ -100,7 +100,7 @@ TEST(AdversaryBreaksTest, aLineInOneStepOnABusOfWords) {
     for (StoreKind const kind : {StoreKind::sse2, StoreKind::avx2, StoreKind::avx512}) {
         Configuration const words{{.pieces = Pieces::words}, {kind, PublishMode::one_step}};
         EXPECT_TRUE(fails_for_some_seed(words, "is wrong", [](Policies const& policies) {
-            return ring_to_device(policies, OutOfLine::none);
+            return ring_to_device(policies, OutOfLine::none).run();
         })) << to_string(kind);
     }
 }
@@ -197,7 +197,7 @@ TEST(AdversaryBreaksTest, nonCoherentMemoryThatIsNotInvalidated) {
 TEST(AdversaryBreaksTest, dataOnABusThatFencesDoNotOrderWithoutReadBack) {
     Configuration const unordered{{.fences_order = false}, in_one_step};
     EXPECT_TRUE(fails_for_some_seed(unordered, "other data", [](Policies const& policies) {
-        return ring_to_device(policies, OutOfLine::written);
+        return ring_to_device(policies, OutOfLine::written).run();
     }));
 }
 

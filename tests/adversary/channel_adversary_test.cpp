@@ -17,13 +17,13 @@ class AdversaryChannelBulkTest : public testing::TestWithParam<Configuration> {}
 INSTANTIATE_TEST_SUITE_P(With, AdversaryChannelBulkTest,
                          testing::ValuesIn(one_configuration_for_each_bus()), configuration_name);
 
-template <class Traffic>
+template <class Messages>
 std::string channel(Policies const& policies) {
-    return ChannelScenario<Traffic>(policies).run();
+    return ChannelScenario<Messages>(policies).run();
 }
 
 TEST_P(AdversaryChannelTest, everyRequestGetsItsReplyAndTheLoopStartsAndEnds) {
-    EXPECT_TRUE(holds_for_all_seeds(GetParam(), channel<ChannelTraffic<Whole, Whole>>));
+    EXPECT_TRUE(holds_for_all_seeds(GetParam(), channel<ChannelMessages<Whole, Whole>>));
 }
 
 // Messages of two lines, the last with one quad or with all, and of three lines.
@@ -36,11 +36,11 @@ TEST_P(AdversaryChannelTest, messagesOfSeveralLinesGetTheirReplies) {
     EXPECT_TRUE(holds_for_all_seeds(GetParam(), [](Policies const& policies) {
         switch (policies.machine().random().below(3)) {
             case 0:
-                return channel<ChannelTraffic<TwoLines, ThreeLines>>(policies);
+                return channel<ChannelMessages<TwoLines, ThreeLines>>(policies);
             case 1:
-                return channel<ChannelTraffic<ThreeLines, TwoFullLines>>(policies);
+                return channel<ChannelMessages<ThreeLines, TwoFullLines>>(policies);
             default:
-                return channel<ChannelTraffic<TwoFullLines, TwoLines>>(policies);
+                return channel<ChannelMessages<TwoFullLines, TwoLines>>(policies);
         }
     }));
 }
@@ -48,8 +48,8 @@ TEST_P(AdversaryChannelTest, messagesOfSeveralLinesGetTheirReplies) {
 TEST_P(AdversaryChannelBulkTest, repliesOfSeveralLinesArriveByBulkCopies) {
     EXPECT_TRUE(holds_for_all_seeds(GetParam(), [](Policies const& policies) {
         return policies.machine().random().one_in(2)
-                   ? channel<BulkTraffic<TwoLines, ThreeLines>>(policies)
-                   : channel<BulkTraffic<Whole, TwoFullLines>>(policies);
+                   ? channel<BulkMessages<TwoLines, ThreeLines>>(policies)
+                   : channel<BulkMessages<Whole, TwoFullLines>>(policies);
     }));
 }
 
@@ -62,16 +62,16 @@ static_assert(carillon::detail::row_of<OneQuad, TwoQuads> == 16);
 TEST_P(AdversaryChannelTest, requestsThatAreServedInRowsHaveTheirDataAndGetTheirReplies) {
     EXPECT_TRUE(holds_for_all_seeds(GetParam(), [](Policies const& policies) {
         return policies.machine().random().one_in(2)
-                   ? channel<RowTraffic<Whole, Whole>>(policies)
-                   : channel<RowTraffic<TwoQuads, OneQuad>>(policies);
+                   ? channel<RowMessages<Whole, Whole>>(policies)
+                   : channel<RowMessages<TwoQuads, OneQuad>>(policies);
     }));
 }
 
 TEST_P(AdversaryChannelBulkTest, rowsOfRepliesArriveByBulkCopies) {
     EXPECT_TRUE(holds_for_all_seeds(GetParam(), [](Policies const& policies) {
         return policies.machine().random().one_in(2)
-                   ? channel<BulkTraffic<Whole, Whole>>(policies)
-                   : channel<BulkTraffic<OneQuad, TwoQuads>>(policies);
+                   ? channel<BulkMessages<Whole, Whole>>(policies)
+                   : channel<BulkMessages<OneQuad, TwoQuads>>(policies);
     }));
 }
 
@@ -83,9 +83,9 @@ INSTANTIATE_TEST_SUITE_P(With, AdversaryChannelLanesTest,
 TEST_P(AdversaryChannelLanesTest, messagesThatLanesShareOutGetTheirReplies) {
     EXPECT_TRUE(holds_for_all_seeds(GetParam(), [](Policies const& policies) {
         return policies.machine().random().one_in(2)
-                   ? ChannelScenario<ChannelTraffic<ThreeLines, TwoLines>>(policies)
+                   ? ChannelScenario<ChannelMessages<ThreeLines, TwoLines>>(policies)
                          .run_with_lanes()
-                   : ChannelScenario<ChannelTraffic<TwoFullLines, ThreeLines>>(policies)
+                   : ChannelScenario<ChannelMessages<TwoFullLines, ThreeLines>>(policies)
                          .run_with_lanes();
     }));
 }
@@ -93,7 +93,7 @@ TEST_P(AdversaryChannelLanesTest, messagesThatLanesShareOutGetTheirReplies) {
 constexpr Configuration broken_channel{{}, {StoreKind::avx2, PublishMode::one_step}};
 
 // Why a handler with out_of_line answers by plain stores.
-struct BulkWithData : BulkTraffic<TwoLines, TwoLines> {
+struct BulkWithData : BulkMessages<TwoLines, TwoLines> {
     static constexpr bool replies_refer = true;
 };
 
@@ -106,7 +106,7 @@ struct UnsettledGpu : AdversaryBulkGpu {
     using AdversaryBulkGpu::AdversaryBulkGpu;
     static void settle_bulk() {}
 };
-struct Unsettled : BulkTraffic<TwoLines, TwoLines> {
+struct Unsettled : BulkMessages<TwoLines, TwoLines> {
     using Far = BasicDeviceBulkFar<UnsettledGpu>;
     static Far far(Machine& machine) {
         machine.drag_copies();

@@ -13,34 +13,35 @@ INSTANTIATE_TEST_SUITE_P(With, AdversaryRingToDeviceTest, testing::ValuesIn(all_
 
 TEST_P(AdversaryRingToDeviceTest, everyMessageArrivesOnceWholeAndInOrder) {
     EXPECT_TRUE(holds_for_all_seeds(GetParam(), [](Policies const& policies) {
-        return ring_to_device(policies, OutOfLine::none);
+        return ring_to_device(policies, OutOfLine::none).run();
     }));
 }
 
 TEST_P(AdversaryRingToDeviceTest, dataIsThereWhenTheMessageThatNamesItIs) {
     EXPECT_TRUE(holds_for_all_seeds(GetParam(), [](Policies const& policies) {
-        return ring_to_device(policies, OutOfLine::written);
+        return ring_to_device(policies, OutOfLine::written).run();
     }));
 }
 
 TEST_P(AdversaryRingToDeviceTest, batchesArriveOnceWholeAndInOrder) {
     EXPECT_TRUE(holds_for_all_seeds(GetParam(), [](Policies const& policies) {
         bool const data = policies.machine().random().one_in(2);
-        return batches_to_device(policies, data ? OutOfLine::written : OutOfLine::none);
+        return ring_to_device(policies, data ? OutOfLine::written : OutOfLine::none)
+            .in_batches()
+            .run();
     }));
 }
 
 TEST_P(AdversaryRingToDeviceTest, messagesArriveWhicheverPagesTheDeviceChoosesAndWhenever) {
     EXPECT_TRUE(holds_for_all_seeds(GetParam(), [](Policies const& policies) {
         bool const data = policies.machine().random().one_in(2);
-        return ring_in_pairs<ToldPages>(policies, data ? OutOfLine::written : OutOfLine::none)
-            .run();
+        return ring_in_pairs(policies, data ? OutOfLine::written : OutOfLine::none).run();
     }));
 }
 
 TEST_P(AdversaryRingToDeviceTest, batchesArriveWhicheverPagesTheDeviceChoosesAndWhenever) {
     EXPECT_TRUE(holds_for_all_seeds(GetParam(), [](Policies const& policies) {
-        return ring_in_pairs<ToldPages>(policies, OutOfLine::none).in_batches().run();
+        return ring_in_pairs(policies, OutOfLine::none).in_batches().run();
     }));
 }
 
@@ -50,11 +51,11 @@ TEST_P(AdversaryRingToDeviceTest, rowsHaveTheirDataAndComeWhicheverPagesTheDevic
         OutOfLine const data = OutOfLine::written;
         switch (policies.machine().random().below(3)) {
             case 0:
-                return ring_in_pairs<ToldPages>(policies, data).in_rows().run();
+                return ring_in_pairs(policies, data).in_rows().run();
             case 1:
-                return ring_of<SizedWords<8>>(policies, data).in_rows().run();
+                return ring_to_device<SizedWords<8>>(policies, data).in_rows().run();
             default:
-                return ring_of<Whole>(policies, data).in_rows().run();
+                return ring_to_device<Whole>(policies, data).in_rows().run();
         }
     }));
 }
@@ -64,7 +65,7 @@ TEST_P(AdversaryRingToDeviceTest, rowsHaveTheirDataAndComeWhicheverPagesTheDevic
 TEST(AdversaryBreaksTest, aRowOnADeviceThatLoadsAheadOfABranch) {
     Configuration const ordinary{{}, {StoreKind::avx2, PublishMode::one_step}};
     EXPECT_TRUE(fails_for_some_seed(ordinary, "other data", [](Policies const& policies) {
-        return ring_of<SizedWords<8>>(policies, OutOfLine::written).in_rows(false).run();
+        return ring_to_device<SizedWords<8>>(policies, OutOfLine::written).in_rows(false).run();
     }));
 }
 
@@ -74,18 +75,20 @@ INSTANTIATE_TEST_SUITE_P(With, AdversaryRingToHostTest,
 
 TEST_P(AdversaryRingToHostTest, everyMessageArrivesOnceWholeAndInOrder) {
     EXPECT_TRUE(holds_for_all_seeds(GetParam(), [](Policies const& policies) {
-        return ring_to_host(policies, OutOfLine::none);
+        return ring_to_host(policies, OutOfLine::none).run();
     }));
 }
 
 TEST_P(AdversaryRingToHostTest, dataIsThereWhenTheMessageThatNamesItIs) {
     EXPECT_TRUE(holds_for_all_seeds(GetParam(), [](Policies const& policies) {
-        return ring_to_host(policies, OutOfLine::written);
+        return ring_to_host(policies, OutOfLine::written).run();
     }));
 }
 
 TEST_P(AdversaryRingToHostTest, batchesArriveOnceWholeAndInOrder) {
-    EXPECT_TRUE(holds_for_all_seeds(GetParam(), batches_to_host));
+    EXPECT_TRUE(holds_for_all_seeds(GetParam(), [](Policies const& policies) {
+        return ring_to_host(policies, OutOfLine::written).in_batches().run();
+    }));
 }
 
 // On this device even a store fence does not keep the CPU's writes in order.
@@ -101,7 +104,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST_P(AdversaryReadBackTest, dataIsThereWhenTheMessageThatNamesItIs) {
     EXPECT_TRUE(holds_for_all_seeds(GetParam(), [](Policies const& policies) {
-        return ring_to_device(policies, OutOfLine::written);
+        return ring_to_device(policies, OutOfLine::written).run();
     }));
 }
 

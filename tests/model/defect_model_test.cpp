@@ -61,9 +61,9 @@ struct UnorderedWords : QuadsOfWords {
     using QuadsOfWords::load;
 };
 
-template <class Way, Traffic traffic>
+template <class Way, RingPlan plan>
 std::string outcome_of() {
-    return quiet_outcome<RingModel<Way, traffic>>(random_executions(1000));
+    return quiet_outcome<RingModel<Way, plan>>(random_executions(1000));
 }
 template <class C, class G>
 using Broken = Hardware<all_quads, C, G>;

@@ -13,6 +13,8 @@ namespace carillon::test {
 class AdversaryWorld {
    public:
     explicit AdversaryWorld(Policies const& policies) : machine_(policies.machine()) {}
+    AdversaryWorld(AdversaryWorld const&) = delete;  // its traffic refers to it
+    AdversaryWorld& operator=(AdversaryWorld const&) = delete;
 
     template <class... Values>
     void require(bool holds, fmt::format_string<Values const&...> text,

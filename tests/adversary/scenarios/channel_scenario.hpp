@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// A channel from end to end: the host submits, takes in any order and gives up; the device runs
-// the serving loop until it is told to stop.
+// ChannelTraffic on the adversary's machine: the host submits, takes in any order and gives up; the
+// device runs the serving loop until it is told to stop.
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "adversary/machine/adversary_world.hpp"
 #include "adversary/machine/fiber_lanes.hpp"
-#include "adversary/scenarios/channel_traffic.hpp"
+#include "adversary/scenarios/channel_messages.hpp"
 #include "adversary/scenarios/ring_scenario.hpp"
-#include "carillon/detail/host/host_channel.hpp"
-#include "carillon/detail/kernel/block_control.hpp"
-#include "carillon/detail/kernel/serve.hpp"
 #include "carillon/detail/kernel/serve_long.hpp"
+#include "traffic/channel_traffic.hpp"
 
 namespace carillon::test {
 using namespace detail;
@@ -37,20 +39,23 @@ inline ChannelView lay_channel(Machine& machine, RingShape const& shape, std::ui
             reinterpret_cast<StatusLine*>(status)};
 }
 
-template <class Traffic = ChannelTraffic<Whole, Whole>>
-class ChannelScenario {
+template <class Messages = ChannelMessages<Whole, Whole>>
+class ChannelScenario : public AdversaryWorld {
    public:
+    static constexpr bool replies_refer = Messages::replies_refer;
+
     explicit ChannelScenario(Policies const& policies)
-        : policies_(policies),
-          machine_(policies.machine()),
+        : AdversaryWorld(policies),
+          policies_(policies),
           near_(Gpu(machine_)),
-          far_(Traffic::far(machine_)),
+          far_(Messages::far(machine_)),
           view_(draw_view()),
           channel_(view_.requests, view_.replies, policies.host_near(), policies.host_far()),
-          words_(policies, Side::host),
-          handler_(policies, view_.requests, words_),
+          requested_(policies, Side::host),
+          replied_(policies, Side::device),
           count_(12 + machine_.random().below(13)),
-          hasty_(GpuBulkStores<Gpu> && machine_.random().one_in(4)) {
+          hasty_(GpuBulkStores<Gpu> && machine_.random().one_in(4)),
+          traffic_(*this, count_) {
         DrawnPage::random = &machine_.random();
     }
 
@@ -66,19 +71,67 @@ class ChannelScenario {
         return machine_.run(std::move(threads));
     }
 
+    [[nodiscard]] ChannelStep draw_step() const {
+        switch (machine_.random().below(8)) {
+            case 0:
+                return machine_.random().one_in(4) ? ChannelStep::abandon : ChannelStep::take;
+            case 1:
+            case 2:
+            case 3:
+                return machine_.random().one_in(2) ? ChannelStep::submit_row : ChannelStep::submit;
+            default:
+                return ChannelStep::take;
+        }
+    }
+    [[nodiscard]] std::uint32_t choose(std::size_t count) const {
+        return machine_.random().below(static_cast<std::uint32_t>(count));
+    }
+    [[nodiscard]] bool hasty() const { return hasty_; }
+
+    void write_request(std::uint64_t i) const { requested_.write(word(i), i + 1); }
+    void read_request(std::uint64_t i) const {
+        require(requested_.read(word(i)) == i + 1, "request {} without data", i);
+    }
+    void write_reply(std::uint64_t i) const { replied_.write(word(i), ~i); }
+    void read_reply(std::uint64_t i) const {
+        require(replied_.read(word(i)) == ~i, "reply {} without data", i);
+    }
+    void served(std::uint64_t i) const {
+        if constexpr (Messages::branches) {
+            // In whichever page the device looks; of the other it has seen nothing.
+            machine_.decide(view_.requests.slot(view_.requests.first + i));
+            machine_.decide(view_.requests.slot(view_.requests.first + i, ~PageWord{0}));
+        }
+        if constexpr (!replies_refer) {
+            for (std::uint32_t k = machine_.random().below(64); k != 0; --k) {
+                machine_.pause(Side::device);  // and the next requests come meanwhile
+            }
+        }
+    }
+    template <class Near>
+    void await(std::uint64_t const* word, Near const& near) const {
+        FlagReader<bool, Near> flag(word, near);
+        while (!flag.get()) continue;  // each look is a step, and steps are limited
+    }
+    void stepped(ChannelStep /*step*/, bool /*any*/) const { machine_.pause(Side::host); }
+    // Everything arrives, there and back, without any further store by the host.
+    void settle() const {
+        Sequence const last = view_.requests.first - 1 + count_;
+        while (traffic_.served() != count_ || machine_.arrived(view_.requests.credit) != last) {
+            machine_.pause(Side::host);
+        }
+    }
+
    private:
-    using Request = typename Traffic::Request;
-    using Reply = typename Traffic::Reply;
-    using Gpu = typename Traffic::Gpu;
-    using Near = typename Traffic::Near;
-    using Far = typename Traffic::Far;
+    using Request = typename Messages::Request;
+    using Reply = typename Messages::Reply;
+    using Gpu = typename Messages::Gpu;
+    using Near = typename Messages::Near;
+    using Far = typename Messages::Far;
     using Shared = carillon::detail::SharedMessages<Request, Reply>;
     using Lanes = SharingLanes<Shared>;
     using Control = BasicBlockControl<Near, Far, AdversaryClock>;
-    struct Outstanding {
-        Sequence number;
-        std::uint64_t request;
-    };
+    using Traffic = ChannelTraffic<ChannelScenario, Request, Reply>;
 
     // Sixteen lines of slots at most in either memory, so that there is room for words.
     ChannelView draw_view() {
@@ -93,6 +146,7 @@ class ChannelScenario {
         format_ring(view.replies);
         return view;
     }
+    static std::uint32_t word(std::uint64_t i) { return static_cast<std::uint32_t>(i); }
 
     [[nodiscard]] Control control() const {
         return Control(view_.control, view_.status, 0, {}, near_, far_);
@@ -101,119 +155,35 @@ class ChannelScenario {
     void device() {
         DeviceChannel<Request, Reply, Near, Far, DrawnPages> const channel(
             view_.requests, view_.replies, near_, far_);
-        serve(channel, handler_, control());
+        auto handler = traffic_.handler();
+        serve(channel, handler, control());
     }
 
     void lane(Lanes lane) {
         LongChannel<Request, Reply, Near, Far, Lanes, DrawnPages> const channel(
             view_.requests, view_.replies, near_, far_, lane);
-        serve_long(channel, handler_, control(), lane, shared_.of(lane.thread_rank()));
+        auto handler = traffic_.handler();
+        serve_long(channel, handler, control(), lane, shared_.of(lane.thread_rank()));
     }
 
     void host() {
-        wait_for(&view_.status->started);
-        auto const seen = reader<std::uint64_t>(&view_.status->sm).get();
-        machine_.require(seen == sm_in_test, "started on SM {}", seen);
-        while (submitted_ != count_ || !(hasty_ || outstanding_.empty())) {
-            switch (machine_.random().below(8)) {
-                case 0:
-                    abandon_one();
-                    break;
-                case 1:
-                case 2:
-                case 3:
-                    submit();
-                    break;
-                default:
-                    take_one();
-            }
-            machine_.pause(Side::host);
-        }
-        if (!hasty_) settle();
-        FlagWriter<bool, Policies::HostFar>(&view_.control->stop, policies_.host_far()).set(true);
-        wait_for(&view_.status->ended);
-        machine_.require(!machine_.copies(), "a block that has ended is still writing");
-        machine_.require(hasty_ || handler_.served() == count_, "{} requests served",
-                         handler_.served());
-    }
-
-    // Everything arrives, there and back, without any further store by the host.
-    void settle() {
-        Sequence const last = view_.requests.first - 1 + count_;
-        while (handler_.served() != count_ || machine_.arrived(view_.requests.credit) != last) {
-            machine_.pause(Side::host);
-        }
-    }
-
-    void submit() {
-        if (submitted_ == count_) return;
-        if (machine_.random().one_in(2)) return submit_row();
-        words_.write(static_cast<std::uint32_t>(submitted_), submitted_ + 1);
-        auto const number = channel_.try_submit(Request::make(submitted_), OutOfLine::written);
-        if (!number) return;
-        outstanding_.push_back({*number, submitted_++});
-    }
-
-    // Two to five requests with one fence, or as many as are left or fit.
-    void submit_row() {
-        std::vector<Request> row;
-        std::uint64_t const wanted = submitted_ + 2 + machine_.random().below(4);
-        for (std::uint64_t i = submitted_; i != std::min(wanted, count_); ++i) {
-            words_.write(static_cast<std::uint32_t>(i), i + 1);
-            row.push_back(Request::make(i));
-        }
-        Sequence number = channel_.next();
-        std::size_t const sent = channel_.try_submit_n(row.data(), row.size(), OutOfLine::written);
-        for (std::size_t i = 0; i < sent; ++i) outstanding_.push_back({number++, submitted_++});
-    }
-
-    void take_one() {
-        if (outstanding_.empty()) return;
-        auto const chosen = choose();
-        Packed<Reply> reply;
-        channel_.require_valid(chosen->number);
-        if (!channel_.try_take(chosen->number, reply)) return;
-        std::uint64_t const request = chosen->request;
-        outstanding_.erase(chosen);
-        machine_.require(unpack<Reply>(reply) == Reply::make(~request), "reply {} is wrong",
-                         request);
-        machine_.require(handler_.replied(request), "reply {} without data", request);
-    }
-
-    void abandon_one() {
-        if (outstanding_.empty() || !machine_.random().one_in(4)) return;
-        auto const chosen = choose();
-        channel_.abandon(chosen->number);
-        outstanding_.erase(chosen);
-    }
-
-    std::vector<Outstanding>::iterator choose() {
-        auto const size = static_cast<std::uint32_t>(outstanding_.size());
-        return outstanding_.begin() + machine_.random().below(size);
-    }
-
-    template <class T>
-    FlagReader<T, Policies::HostNear> reader(std::uint64_t const* word) const {
-        return FlagReader<T, Policies::HostNear>(word, policies_.host_near());
-    }
-    void wait_for(std::uint64_t const* word) const {
-        while (!reader<bool>(word).get()) continue;  // each look is a step, and steps are limited
+        traffic_.command(channel_, view_.control, view_.status, policies_.host_near(),
+                         policies_.host_far());
+        require(!machine_.copies(), "a block that has ended is still writing");
     }
 
     Policies const& policies_;
-    Machine& machine_;
     Near near_;
     Far far_;
     ChannelView view_;
     HostChannel<Request, Reply, Policies::HostNear, Policies::HostFar> channel_;
-    OutOfLineWords words_;
-    AdversaryHandler<Traffic> handler_;
+    OutOfLineWords requested_;
+    OutOfLineWords replied_;
     LaneVotes votes_{machine_, LaneVotes::most};
     LaneMemory<Shared> shared_;
     std::uint64_t count_;
     bool hasty_;  // the host stops the block while replies are under way
-    std::uint64_t submitted_ = 0;
-    std::vector<Outstanding> outstanding_;
+    Traffic traffic_;
 };
 
 }  // namespace carillon::test

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// One producer and one consumer. Checks all promises of a ring.
+// RingTraffic on the adversary's machine, with all promises of a ring checked.
 #pragma once
 
 #include <algorithm>
-#include <array>
+#include <cstdint>
+#include <string>
 
+#include "adversary/machine/adversary_world.hpp"
 #include "adversary/machine/seeds.hpp"
-#include "carillon/detail/protocol/ring_protocol.hpp"
 #include "support/ring_memory.hpp"
+#include "traffic/ring_traffic.hpp"
 
 namespace carillon::test {
 using namespace detail;
@@ -54,13 +56,15 @@ using DrawnPages = ChosenPages<DrawnPage>;
 // Far and Near are the producer's policies, the other two the consumer's.
 template <class Far, class Near, class ConsumerNear, class ConsumerFar,
           class ProducerPages = FixedPages, class ConsumerPages = FixedPages, class Message = Whole>
-class RingScenario {
+class RingScenario : public AdversaryWorld {
    public:
     static constexpr bool in_pairs = ConsumerPages::paired;
+    static constexpr std::uint32_t most_in_batch = 6;
+    static constexpr std::uint32_t most_in_row = lines_of<Message> == 1 ? 4 : 0;
 
     RingScenario(Policies const& policies, Side producer, Far far, Near near,
                  ConsumerNear consumer_near, ConsumerFar consumer_far, OutOfLine data)
-        : machine_(policies.machine()),
+        : AdversaryWorld(policies),
           side_(producer),
           view_(producer == Side::host
                     ? draw_ring(machine_.random(), machine_.device_lines(), machine_.host_lines(),
@@ -69,9 +73,8 @@ class RingScenario {
                                 in_pairs, slot_lines_of<Message>)),
           producer_(view_, far, near),
           consumer_(view_, consumer_near, consumer_far),
-          data_(data),
           words_(policies, producer),
-          count_(12 + machine_.random().below(13)) {
+          traffic_(*this, view_, 12 + machine_.random().below(13), data) {
         DrawnPage::random = &machine_.random();
     }
 
@@ -95,44 +98,57 @@ class RingScenario {
                                    : machine_.run(consume, produce);
     }
 
+    [[nodiscard]] std::uint32_t draw_batch() const {
+        bool const batch = batches_ && machine_.random().one_in(2);
+        return batch ? 1 + machine_.random().below(most_in_batch) : 0;
+    }
+    [[nodiscard]] std::uint32_t draw_pop() const {
+        return batches_ ? 1 + machine_.random().below(most_popped) : 0;
+    }
+    [[nodiscard]] std::uint32_t draw_row() const {
+        return rows_ ? 1 + machine_.random().below(most_in_row) : 0;
+    }
+    [[nodiscard]] std::uint32_t most_in_hand() const { return rows_ ? most_in_row : most_popped; }
+    // Two words for each message, in different lines; none is used again, since a credit does not
+    // say that data were read.
+    void write_data(std::uint64_t number) const {
+        words_.write(first_word(number), ~number);
+        words_.write(second_word(number), number);
+    }
+    void read_data(std::uint64_t number) const {
+        std::uint64_t const second = words_.read(second_word(number));
+        std::uint64_t const first = words_.read(first_word(number));
+        require(first == ~number && second == number, "message {} has other data: {}, {}", number,
+                ~first, second);
+    }
+    void branch(Line const* line) const {
+        if (branches_) machine_.decide(line);
+    }
+    [[nodiscard]] static bool goes_on(std::uint32_t /*tries*/) { return true; }
+    [[nodiscard]] bool takes_on(std::uint32_t /*tries*/) const { return !finished_; }
+    void sent(bool any) const {
+        if (!any) return machine_.pause(side_);
+        if (traffic_.all_pushed() || machine_.random().one_in(4)) rest();
+    }
+    static void received(bool /*any*/) {}
+
    private:
+    static constexpr std::uint32_t most_popped = 3;
+
     void produce() {
-        for (std::uint64_t i = 0; i != count_;) {
-            while (producer_.was_full()) machine_.pause(side_);
-            i += batches_ && machine_.random().one_in(2) ? push_batch(i) : push_one(i);
-            if (i == count_ || machine_.random().one_in(4)) rest(i);
-        }
+        traffic_.produce(producer_);
         finished_ = true;
         while (!consumer_gone_) machine_.pause(side_);
         use_up_all_room();
     }
 
-    std::uint64_t push_one(std::uint64_t i) {
-        write_data(i);
-        bool const pushed = producer_.try_push(Message::make(i), data_);
-        machine_.require(pushed, "a ring with room refuses message {}", i);
-        return 1;
-    }
-
-    // Sends as many messages as there is room for, at least one.
-    std::uint64_t push_batch(std::uint64_t i) {
-        std::array<Message, 6> batch{};
-        std::uint64_t const most = std::min<std::uint64_t>(
-            count_ - i, 1 + machine_.random().below(static_cast<std::uint32_t>(batch.size())));
-        for (std::uint64_t n = 0; n != most; ++n) {
-            batch[n] = Message::make(i + n);
-            if (i + n >= written_) write_data(i + n);
-        }
-        written_ = std::max(written_, i + most);
-        std::size_t const pushed = producer_.try_push_n(batch.data(), most, data_);
-        machine_.require(pushed != 0 && pushed <= most, "{} of {} pushed", pushed, most);
-        return pushed;
-    }
-
     // Everything arrives, there and back, without any further store by the producer.
-    void rest(std::uint64_t pushed) {
+    void rest() const {
+        std::uint64_t const pushed = traffic_.pushed();
         Sequence const credit = view_.first - 1 + pushed;
-        while (taken_ != pushed || machine_.arrived(view_.credit) != credit) machine_.pause(side_);
+        while (traffic_.taken() != pushed || machine_.arrived(view_.credit) != credit) {
+            machine_.pause(side_);
+        }
     }
 
     void use_up_all_room() {
@@ -141,150 +157,67 @@ class RingScenario {
             while (!producer_.try_push(Message::make(i))) machine_.pause(side_);
         }
         for (int look = 0; look != 8; ++look) {
-            machine_.require(producer_.was_full(), "more room than slots");
+            require(producer_.was_full(), "more room than slots");
         }
     }
 
     void consume() {
-        while (!finished_) {
-            if (rows_) {
-                take_row();
-            } else {
-                take_some();
-            }
-        }
-        machine_.require(taken_ == count_, "{} messages and not {}", taken_, count_);
+        traffic_.consume(consumer_);
+        require(traffic_.all_taken(), "only {} messages", traffic_.taken());
         consumer_gone_ = true;
     }
 
-    void take_some() {
-        std::array<Message, 3> messages{};
-        std::size_t const wanted = batches_ ? 1 + machine_.random().below(3) : 1;
-        std::size_t const got = batches_ ? consumer_.try_pop_n(messages.data(), wanted)
-                                         : (consumer_.try_pop(messages[0]) ? 1 : 0);
-        for (std::size_t i = 0; i != got; ++i) check(messages[i]);
+    static constexpr std::uint32_t first_word(std::uint64_t number) {
+        return static_cast<std::uint32_t>(number);
+    }
+    static constexpr std::uint32_t second_word(std::uint64_t number) {
+        return first_word(number) + OutOfLineWords::count / 2;
     }
 
-    void take_row() {
-        if constexpr (lines_of<Message> == 1) {
-            std::uint32_t const wanted = 1 + machine_.random().below(4);
-            std::uint32_t next = 0;
-            consumer_.choose_pages();
-            std::uint32_t const got = consumer_.template try_consume_row<4>(
-                wanted, [&](std::uint32_t i, Packed<Message> const& packed) {
-                    machine_.require(i == next++, "message {} of a row after {}", i, next);
-                    if (branches_) machine_.decide(consumer_.awaited() + i);
-                    check(unpack<Message>(packed));
-                });
-            machine_.require(got == next && got <= wanted, "{} of {} taken", got, wanted);
-            if (got == 0) take_some();  // as a block does, and only this returns the last credit
-        }
-    }
-
-    void check(Message const& message) {
-        machine_.require(message == Message::make(taken_), "message {} is wrong", taken_);
-        check_data(taken_);
-        ++taken_;
-    }
-
-    // Two words for each message, in different lines; none is used again, since a credit does not
-    // say that data were read.
-    void write_data(std::uint64_t i) {
-        if (data_ == OutOfLine::none) return;
-        words_.write(first_word(i), ~i);
-        words_.write(second_word(i), i + 1);
-    }
-
-    void check_data(std::uint64_t i) {
-        if (data_ == OutOfLine::none) return;
-        std::uint64_t const second = words_.read(second_word(i));
-        std::uint64_t const first = words_.read(first_word(i));
-        machine_.require(first == ~i && second == i + 1, "message {} has other data: {}, {}", i,
-                         ~first, second - 1);
-    }
-
-    static constexpr std::uint32_t first_word(std::uint64_t i) {
-        return static_cast<std::uint32_t>(i);
-    }
-    static constexpr std::uint32_t second_word(std::uint64_t i) {
-        return first_word(i) + OutOfLineWords::count / 2;
-    }
-
-    Machine& machine_;
     Side side_;  // the producer's
     RingView view_;
     Producer<Message, Far, Near, NoDoorbell, OneThread, ProducerPages> producer_;
     Consumer<Message, ConsumerNear, ConsumerFar, OneThread, ConsumerPages> consumer_;
-    OutOfLine data_;
     OutOfLineWords words_;
-    std::uint64_t count_;
-    std::uint64_t written_ = 0;  // messages whose data are there
+    RingTraffic<RingScenario, Message> traffic_;
     bool batches_ = false;
     bool rows_ = false;
     bool branches_ = false;
     // Between the bodies, past the machine.
-    std::uint64_t taken_ = 0;
     bool finished_ = false;
     bool consumer_gone_ = false;
 };
 
-inline std::string ring_to_device(Policies const& policies, OutOfLine data) {
-    return RingScenario(policies, Side::host, policies.host_far(), policies.host_near(),
-                        policies.device_near(), policies.device_far(), data)
-        .run();
+// Rings of any messages. The device chooses pages, if any, while the host writes.
+template <class Message = Whole, class ProducerPages = FixedPages, class ConsumerPages = FixedPages>
+auto ring_to_device(Policies const& policies, OutOfLine data) {
+    return RingScenario<Policies::HostFar, Policies::HostNear, Policies::DeviceNear,
+                        Policies::DeviceFar, ProducerPages, ConsumerPages, Message>(
+        policies, Side::host, policies.host_far(), policies.host_near(), policies.device_near(),
+        policies.device_far(), data);
 }
-
-// The device chooses pages while the host writes.
-template <class ProducerPages>
+template <class ProducerPages = ToldPages>
 auto ring_in_pairs(Policies const& policies, OutOfLine data) {
-    return RingScenario<Policies::HostFar, Policies::HostNear, Policies::DeviceNear,
-                        Policies::DeviceFar, ProducerPages, DrawnPages>(
-        policies, Side::host, policies.host_far(), policies.host_near(), policies.device_near(),
-        policies.device_far(), data);
+    return ring_to_device<Whole, ProducerPages, DrawnPages>(policies, data);
 }
-
-// To the device, of any messages.
-template <class Message>
-auto ring_of(Policies const& policies, OutOfLine data) {
-    return RingScenario<Policies::HostFar, Policies::HostNear, Policies::DeviceNear,
-                        Policies::DeviceFar, FixedPages, FixedPages, Message>(
-        policies, Side::host, policies.host_far(), policies.host_near(), policies.device_near(),
-        policies.device_far(), data);
+template <class Message = Whole>
+auto ring_to_host(Policies const& policies, OutOfLine data) {
+    return RingScenario<Policies::DeviceFar, Policies::DeviceNear, Policies::HostNear,
+                        Policies::HostFar, FixedPages, FixedPages, Message>(
+        policies, Side::device, policies.device_far(), policies.device_near(), policies.host_near(),
+        policies.host_far(), data);
 }
 
 // Messages of several lines, one by one or in batches.
 template <class Message>
 std::string long_ring_to_device(Policies const& policies) {
-    auto ring = ring_of<Message>(policies, OutOfLine::written);
+    auto ring = ring_to_device<Message>(policies, OutOfLine::written);
     return policies.machine().random().one_in(2) ? ring.in_batches().run() : ring.run();
 }
 template <class Message>
 std::string long_ring_to_host(Policies const& policies) {
-    RingScenario<Policies::DeviceFar, Policies::DeviceNear, Policies::HostNear, Policies::HostFar,
-                 FixedPages, FixedPages, Message>
-        ring(policies, Side::device, policies.device_far(), policies.device_near(),
-             policies.host_near(), policies.host_far(), OutOfLine::written);
+    auto ring = ring_to_host<Message>(policies, OutOfLine::written);
     return policies.machine().random().one_in(2) ? ring.in_batches().run() : ring.run();
-}
-
-inline std::string batches_to_device(Policies const& policies, OutOfLine data) {
-    return RingScenario(policies, Side::host, policies.host_far(), policies.host_near(),
-                        policies.device_near(), policies.device_far(), data)
-        .in_batches()
-        .run();
-}
-
-inline std::string batches_to_host(Policies const& policies) {
-    return RingScenario(policies, Side::device, policies.device_far(), policies.device_near(),
-                        policies.host_near(), policies.host_far(), OutOfLine::written)
-        .in_batches()
-        .run();
-}
-
-inline std::string ring_to_host(Policies const& policies, OutOfLine data) {
-    return RingScenario(policies, Side::device, policies.device_far(), policies.device_near(),
-                        policies.host_near(), policies.host_far(), data)
-        .run();
 }
 
 }  // namespace carillon::test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A producer and a consumer of one ring, as Relacy's threads.
+// RingTraffic with its ends as Relacy's threads.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -8,11 +8,11 @@
 #include <array>
 #include <cstdint>
 
-#include "carillon/detail/protocol/ring_protocol.hpp"
 #include "model/machine/machines.hpp"
 #include "model/machine/relacy.hpp"
 #include "model/machine/search.hpp"
 #include "model/machine/waiting.hpp"
+#include "traffic/ring_traffic.hpp"
 
 namespace carillon::test {
 using namespace detail;
@@ -22,9 +22,10 @@ template <std::size_t words>
 struct MessageOf {
     std::uint32_t word[words];
 
-    static MessageOf make(std::uint32_t number) {
+    static MessageOf make(std::uint64_t number) {
         MessageOf message{};
-        std::fill(std::begin(message.word), std::end(message.word), number);
+        std::fill(std::begin(message.word), std::end(message.word),
+                  static_cast<std::uint32_t>(number));
         return message;
     }
     bool operator==(MessageOf const&) const = default;
@@ -48,7 +49,7 @@ struct MessageThrough<Way> {
     using Type = typename Way::Message;
 };
 
-struct Traffic {
+struct RingPlan {
     std::uint32_t capacity;
     std::uint32_t messages;
     // How often each side tries in all; with no bound, it goes on until it has had all messages.
@@ -73,13 +74,16 @@ struct EitherPage {
 };
 using EitherPages = ChosenPages<EitherPage>;
 
-template <class Way, Traffic traffic, class ProducerPages = FixedPages,
+template <class Way, RingPlan plan, class ProducerPages = FixedPages,
           class ConsumerPages = FixedPages>
-class RingModel : public rl::test_suite<RingModel<Way, traffic, ProducerPages, ConsumerPages>, 2> {
+class RingModel : public rl::test_suite<RingModel<Way, plan, ProducerPages, ConsumerPages>, 2>,
+                  public ModelWorld<plan.tries> {
    public:
     static constexpr unsigned depth_limit = 10000;
+    static constexpr std::uint32_t most_in_batch = plan.batch;
+    static constexpr std::uint32_t most_in_row = plan.row;
     // Over all executions of a search.
-    inline static std::uint32_t most_taken = 0;
+    inline static std::uint64_t most_taken = 0;
 
     void before() {
         if (ConsumerPages::paired) view_.pages = {memory_.words() + 1, nullptr, 0};
@@ -89,52 +93,37 @@ class RingModel : public rl::test_suite<RingModel<Way, traffic, ProducerPages, C
 
     void thread(unsigned index) { index == 0 ? produce() : consume(); }
 
-    void after() { most_taken = std::max(most_taken, taken_); }
+    void after() { most_taken = std::max(most_taken, traffic_.taken()); }
+
+    [[nodiscard]] static std::uint32_t draw_batch() { return plan.batch == 1 ? 0 : plan.batch; }
+    [[nodiscard]] static std::uint32_t draw_pop() { return 0; }
+    [[nodiscard]] static std::uint32_t draw_row() { return plan.row; }
+    [[nodiscard]] static std::uint32_t most_in_hand() { return 0; }
+    void write_data(std::uint64_t number) {
+        data_.at(number - 1)(RL_INFO) = static_cast<std::uint32_t>(number);
+    }
+    void read_data(std::uint64_t number) {
+        RL_ASSERT(data_.at(number - 1)(RL_INFO).load() == number);
+    }
+    static void branch(Line const* /*line*/) {
+        if (plan.branches) rl::atomic_thread_fence(rl::mo_acquire, RL_INFO);
+    }
+    [[nodiscard]] bool takes_on(std::uint32_t tries) const {
+        return !traffic_.all_taken() && this->goes_on(tries);
+    }
+    static void sent(bool any) { RingModel::tried(any); }
+    static void received(bool any) { RingModel::tried(any); }
 
    private:
     using M = typename Way::Machine;
     using Message = typename MessageThrough<Way>::Type;
-    using Side = Tries<traffic.tries>;
 
     void produce() {
         using Far = typename Way::SenderFar;
         using Near = typename Way::SenderNear;
         Producer<Message, Far, Near, NoDoorbell, OneThread, ProducerPages> producer(
             view_, M::template make<Far>(memory_), M::template make<Near>(memory_));
-        for (std::uint32_t tries = 0; pushed_ < traffic.messages && Side::again(tries); ++tries) {
-            if (producer.was_full()) {
-                Side::wait();
-                continue;
-            }
-            if (traffic.batch == 1) {
-                write_data(pushed_ + 1);
-                RL_ASSERT(producer.try_push(Message::make(pushed_ + 1), traffic.data));
-                ++pushed_;
-            } else {
-                push_batch(producer);
-            }
-            RL_ASSERT(pushed_ - taken_ <= traffic.capacity);  // nothing was overwritten
-        }
-    }
-
-    template <class Producer>
-    void push_batch(Producer& producer) {
-        std::array<Message, traffic.batch> batch;
-        std::uint32_t const count = std::min(traffic.batch, traffic.messages - pushed_);
-        for (std::uint32_t i = 0; i < count; ++i) {
-            batch.at(i) = Message::make(pushed_ + i + 1);
-            write_data(pushed_ + i + 1);
-        }
-        std::size_t const sent = producer.try_push_n(batch.data(), count, traffic.data);
-        RL_ASSERT(sent != 0 && sent <= count);
-        pushed_ += static_cast<std::uint32_t>(sent);
-    }
-
-    // Once, however often the message is tried.
-    void write_data(std::uint32_t number) {
-        if (traffic.data == OutOfLine::none || number <= written_) return;
-        data_.at(number - 1)(RL_INFO) = number;
-        written_ = number;
+        traffic_.produce(producer);
     }
 
     void consume() {
@@ -142,103 +131,68 @@ class RingModel : public rl::test_suite<RingModel<Way, traffic, ProducerPages, C
         using Far = typename Way::ReceiverFar;
         Consumer<Message, Near, Far, OneThread, ConsumerPages> consumer(
             view_, M::template make<Near>(memory_), M::template make<Far>(memory_));
-        for (std::uint32_t tries = 0; taken_ < traffic.messages && Side::again(tries); ++tries) {
-            if (take_row(consumer)) continue;
-            Message message{};
-            if (consumer.try_pop(message)) {
-                check(message);
-            } else {
-                Side::wait();
-            }
-        }
-    }
-
-    template <class Consumer>
-    bool take_row([[maybe_unused]] Consumer& consumer) {
-        if constexpr (traffic.row == 0) {
-            return false;
-        } else {
-            consumer.choose_pages();
-            return 0 != consumer.template try_consume_row<traffic.row>(
-                            traffic.row, [&](std::uint32_t /*i*/, Line const& line) {
-                                if (traffic.branches) {
-                                    rl::atomic_thread_fence(rl::mo_acquire, RL_INFO);
-                                }
-                                check(unpack<Message>(line));
-                            });
-        }
-    }
-
-    void check(Message const& message) {
-        RL_ASSERT(message == Message::make(taken_ + 1));
-        if (traffic.data == OutOfLine::written) {
-            RL_ASSERT(data_.at(taken_)(RL_INFO).load() == taken_ + 1);
-        }
-        ++taken_;
+        traffic_.consume(consumer);
     }
 
     ModelMemory memory_{M::quad_is, M::quads};
-    RingView view_{memory_.lines(), memory_.words(), traffic.capacity, traffic.first,
+    RingView view_{memory_.lines(), memory_.words(), plan.capacity, plan.first,
                    slot_lines_of<Message>};
-    std::array<rl::var<std::uint32_t>, traffic.messages> data_;
-    // The model's own count, known to both threads at once.
-    std::uint32_t written_ = 0;  // messages whose data are there
-    std::uint32_t pushed_ = 0;
-    std::uint32_t taken_ = 0;
+    std::array<rl::var<std::uint32_t>, plan.messages> data_;
+    RingTraffic<RingModel, Message> traffic_{*this, view_, plan.messages, plan.data};
 };
 
 // For exhaustive searches: three messages use every slot, and one again. With four tries, either
 // side may once, anywhere, find the ring full or empty; every execution ends, so that only safety
 // is checked. 4 024 364 executions where a line is two quads: 10 s of one core at -O2.
-inline constexpr Traffic few_tries{
+inline constexpr RingPlan few_tries{
     .capacity = 2, .messages = 3, .tries = 4, .data = OutOfLine::written};
 // Nothing is released ahead of a line: 108 887 executions.
-inline constexpr Traffic without_data{.capacity = 2, .messages = 3, .tries = 3};
+inline constexpr RingPlan without_data{.capacity = 2, .messages = 3, .tries = 3};
 // With endless tries a message that never comes is a livelock.
-inline constexpr Traffic endless{.capacity = 2, .messages = 4, .data = OutOfLine::written};
+inline constexpr RingPlan endless{.capacity = 2, .messages = 4, .data = OutOfLine::written};
 // For random searches. The tags wrap on the way.
 inline constexpr Sequence before_the_wrap = (Sequence{1} << 32) - 3;
-inline constexpr Traffic four_slots{.capacity = 4, .messages = 6, .first = before_the_wrap};
+inline constexpr RingPlan four_slots{.capacity = 4, .messages = 6, .first = before_the_wrap};
 // From eight slots on, credits are returned two and more at a time.
-inline constexpr Traffic eight_slots{
+inline constexpr RingPlan eight_slots{
     .capacity = 8, .messages = 12, .data = OutOfLine::written, .first = before_the_wrap};
 
 // Two at once each way.
-inline constexpr Traffic few_at_once{
+inline constexpr RingPlan few_at_once{
     .capacity = 2, .messages = 2, .tries = 2, .data = OutOfLine::written, .batch = 2, .row = 2};
-inline constexpr Traffic two_at_once{
+inline constexpr RingPlan two_at_once{
     .capacity = 2, .messages = 3, .data = OutOfLine::written, .batch = 2, .row = 2};
 // A row of three is more than a batch, so that it is often not all there.
-inline constexpr Traffic rows{.capacity = 4,
-                              .messages = 7,
-                              .data = OutOfLine::written,
-                              .first = before_the_wrap,
-                              .batch = 2,
-                              .row = 3};
-inline constexpr Traffic rows_without_branches{
+inline constexpr RingPlan rows{.capacity = 4,
+                               .messages = 7,
+                               .data = OutOfLine::written,
+                               .first = before_the_wrap,
+                               .batch = 2,
+                               .row = 3};
+inline constexpr RingPlan rows_without_branches{
     .capacity = 4, .messages = 6, .data = OutOfLine::written, .row = 2, .branches = false};
 // Messages of several lines: in two slots that are used again, each at once and one after the
 // other.
-inline constexpr Traffic few_long{
+inline constexpr RingPlan few_long{
     .capacity = 2, .messages = 3, .tries = 3, .data = OutOfLine::written};
-inline constexpr Traffic long_batches{
+inline constexpr RingPlan long_batches{
     .capacity = 4, .messages = 7, .data = OutOfLine::written, .first = before_the_wrap, .batch = 3};
 // Credits are returned by the two.
-inline constexpr Traffic batches_of_credit{.capacity = 8, .messages = 9, .batch = 4};
+inline constexpr RingPlan batches_of_credit{.capacity = 8, .messages = 9, .batch = 4};
 
 // Pairs of pages of one slot: the search covers which pages are chosen, and when.
-inline constexpr Traffic few_in_pairs{
+inline constexpr RingPlan few_in_pairs{
     .capacity = 2, .messages = 2, .tries = 3, .data = OutOfLine::written};
 
-inline constexpr Traffic batch_in_pairs{
+inline constexpr RingPlan batch_in_pairs{
     .capacity = 2, .messages = 2, .tries = 2, .data = OutOfLine::written, .batch = 2};
 
-template <class Way, Traffic traffic, class... Pages>
+template <class Way, RingPlan plan, class... Pages>
 void expect_success(Search const& search) {
-    using Model = RingModel<Way, traffic, Pages...>;
+    using Model = RingModel<Way, plan, Pages...>;
     Model::most_taken = 0;
     EXPECT_EQ(outcome<Model>(search), "SUCCESS");
-    EXPECT_EQ(Model::most_taken, traffic.messages);  // or nothing was checked
+    EXPECT_EQ(Model::most_taken, plan.messages);  // or nothing was checked
 }
 
 }  // namespace carillon::test
