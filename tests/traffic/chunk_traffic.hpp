@@ -18,7 +18,7 @@ using namespace detail;
 struct GivenChunk {
     bool dropped;
     std::uint32_t words;  // that are written
-    std::size_t size;     // that is committed
+    std::uint32_t size;   // that is committed
 };
 
 // A world says what the protocol leaves open:
