@@ -83,7 +83,7 @@ void type_fields(auto& wire, std::string const& which, MessageType& type) {
 
 void fields(auto& wire, Attach& attach) {
     wire_name(wire, "object", attach.object, longest_name);
-    wire_enumerator(wire, "kind", attach.kind, ObjectKind::kernel, last_kind);
+    wire_enumerator(wire, "kind", attach.kind, ObjectKind::kernel, last_kind());
     type_fields(wire, "request", attach.request);
     type_fields(wire, "reply", attach.reply);
     wire_flag(wire, "host_memory", attach.host_memory);
@@ -139,7 +139,7 @@ void counter_fields(auto& wire, std::string const& whose, ChannelCounters& count
 void fields(auto& wire, Seen& seen) {
     wire_number(wire, "objects", seen.objects, 0, most_objects);
     wire_text(wire, "object", seen.object, longest_name);
-    wire_enumerator(wire, "kind", seen.kind, ObjectKind::kernel, last_kind);
+    wire_enumerator(wire, "kind", seen.kind, ObjectKind::kernel, last_kind());
     wire_enumerator(wire, "state", seen.state, KernelState::starting, KernelState::failed);
     wire_number(wire, "places", seen.places, 1, most_places);
     wire_enumerator(wire, "activity", seen.activity, BlockActivity::idle, BlockActivity::ended);

@@ -40,7 +40,6 @@ struct KindRow {
 };
 
 [[nodiscard]] KindRow const& kind_row(ObjectKind kind);
-// The highest enumerator.
-inline constexpr ObjectKind last_kind = ObjectKind::log;
+[[nodiscard]] ObjectKind last_kind();  // the highest enumerator
 
 }  // namespace carillon::detail
