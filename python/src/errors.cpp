@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 
 #include <cerrno>
+#include <concepts>
 #include <exception>
 #include <map>
 #include <string>
@@ -144,26 +145,21 @@ std::exception_ptr sample(Of const&... of) {
     return std::make_exception_ptr(error);
 }
 
-// One error of each class, for the tests: some come of a GPU alone, or of another machine.
+template <class E>
+std::exception_ptr sample_of_text() {
+    if constexpr (std::constructible_from<E, std::string_view>) return sample<E>("the cause");
+    return {};
+}
+
+// One error of each class, for the tests: some come of a GPU alone, or of another machine. Only
+// those that are made of more than a text are named here.
 std::map<std::string, std::exception_ptr> samples() {
-    constexpr char const* cause = "the cause";
-    return {
-        {"Error", sample<Error>(cause)},
-        {"UsageError", sample<UsageError>(cause)},
-        {"ArgumentTypeError", sample<ArgumentTypeError>(cause)},
-        {"ForkError", sample<ForkError>(cause)},
-        {"DeviceNotFoundError", sample<DeviceNotFoundError>(cause)},
-        {"UnsupportedError", sample<UnsupportedError>(cause)},
-        {"OutOfMemoryError", sample<OutOfMemoryError>(cause)},
+    std::map<std::string, std::exception_ptr> all{
         {"ResidencyError", sample<ResidencyError>(8, 7)},
-        {"TimeoutError", sample<TimeoutError>(cause, true)},
-        {"StoppedError", sample<StoppedError>(cause)},
-        {"OwnerGoneError", sample<OwnerGoneError>(cause)},
-        {"RefusedError", sample<RefusedError>(RefusalReason::full, cause)},
+        {"TimeoutError", sample<TimeoutError>("the cause", true)},
+        {"RefusedError", sample<RefusedError>(RefusalReason::full, "the cause")},
         {"HandlerError", sample<HandlerError>("a command", 9)},
         {"CompileError", sample<CompileError>("handler(1): error")},
-        {"FormatError", sample<FormatError>(cause)},
-        {"ProtocolError", sample<ProtocolError>(cause)},
         {"CodedError", sample<CodedError>(drivers_call, 3, "A_NAME")},
         {"SystemError", sample<SystemError>(drivers_call, ENOENT)},
         {"CudaError", sample<CudaError>(drivers_call, 201, "CUDA_ERROR_INVALID_CONTEXT")},
@@ -171,6 +167,12 @@ std::map<std::string, std::exception_ptr> samples() {
          sample<DeviceFaultError>(drivers_call, 700, "CUDA_ERROR_ILLEGAL_ADDRESS")},
         {"VulkanError", sample<VulkanError>(drivers_call, -4, "VK_ERROR_DEVICE_LOST")},
     };
+#define CARILLON_ERROR(name, base, status, python_base, text) \
+    all.emplace(#name, sample_of_text<name>());
+#define CARILLON_ERROR_OF_PYTHON(name, base, python_base, text) \
+    CARILLON_ERROR(name, base, , python_base, text)
+#include "carillon/errors.def"
+    return all;
 }
 void throw_sample(std::string const& name) { std::rethrow_exception(samples().at(name)); }
 std::string text_of_sample(std::string const& name) {
