@@ -35,9 +35,10 @@ struct Former {
     std::uint16_t version;
     std::uint16_t kind_of_refused;
 };
-constexpr std::array formers{
-    Former{"KernelVersion4", "CRLN", 4, 6}, Former{"Version6", "CRLN", 6, 3},
-    Former{"StoreVersion3", "CRST", 3, 15}, Former{"StoreVersion5", "CRST", 5, 15}};
+constexpr std::array formers{Former{"KernelVersion4", "CRLN", 4, 6},
+                             Former{"TheOneBefore", "CRLN", detail::messages_version - 1, 3},
+                             Former{"StoreVersion3", "CRST", 3, 15},
+                             Former{"StoreVersion5", "CRST", 5, 15}};
 
 Octets message(Former const& former, std::uint16_t kind, std::uint32_t id, std::size_t size) {
     Octets bytes(16 + size);
