@@ -13,7 +13,6 @@
 #include "carillon/device_reader.hpp"
 #include "carillon/device_writer.hpp"
 #include "carillon/error.hpp"
-#include "error/range.hpp"
 #include "error/sizes.hpp"
 
 namespace carillon::detail {

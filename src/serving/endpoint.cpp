@@ -20,7 +20,6 @@
 
 #include "carillon/detail/host/owned.hpp"
 #include "carillon/detail/host/process_mark.hpp"
-#include "carillon/detail/host/start_thread.hpp"
 #include "carillon/detail/host/thread.hpp"
 #include "carillon/error.hpp"
 #include "carillon/server.hpp"

@@ -11,9 +11,7 @@
 #include <new>
 #include <utility>
 
-#include "carillon/detail/host/duration_text.hpp"
 #include "carillon/detail/host/process_mark.hpp"
-#include "carillon/detail/host/start_thread.hpp"
 #include "carillon/detail/host/thread.hpp"
 #include "carillon/detail/host/time_over.hpp"
 #include "carillon/error.hpp"

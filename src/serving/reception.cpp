@@ -9,7 +9,6 @@
 #include <variant>
 
 #include "carillon/detail/host/say_line.hpp"
-#include "os/descriptor_room.hpp"
 #include "os/own_user.hpp"
 #include "serving/buffer_access.hpp"
 #include "serving/client_messages.hpp"

@@ -5,7 +5,7 @@
 
 #include "carillon/detail/host/owned.hpp"
 #include "carillon/error.hpp"
-#include "error/range.hpp"
+#include "error/sizes.hpp"
 #include "serving/buffer_access.hpp"
 #include "serving/buffer_table.hpp"
 #include "serving/client_messages.hpp"

@@ -19,8 +19,6 @@
 #include "device/mapped_ranges.hpp"
 #include "emulated/emulated_backend.hpp"
 #include "emulated/emulated_memory.hpp"
-#include "emulated/registered_ranges.hpp"
-#include "nvrtc/handler_cache.hpp"
 #include "nvrtc/handler_code.hpp"
 #include "support/in_child.hpp"
 
