@@ -19,7 +19,7 @@ using namespace detail;
 inline constexpr std::uint64_t sm_in_test = 7;
 
 // What the host does next.
-enum class ChannelStep : std::uint8_t { submit, submit_row, take, abandon };
+enum class ChannelStep : std::uint8_t { submit, submit_row, take, abandon, nothing };
 
 // A world says what the protocol leaves open:
 //   draw_step(), choose(count)  what the host does now; with which of its requests
@@ -82,8 +82,10 @@ class ChannelTraffic {
                 return submit_row(channel);
             case ChannelStep::take:
                 return take(channel);
-            default:
+            case ChannelStep::abandon:
                 return abandon(channel);
+            default:
+                return false;
         }
     }
 

@@ -74,7 +74,7 @@ class ChannelScenario : public AdversaryWorld {
     [[nodiscard]] ChannelStep draw_step() const {
         switch (machine_.random().below(8)) {
             case 0:
-                return machine_.random().one_in(4) ? ChannelStep::abandon : ChannelStep::take;
+                return machine_.random().one_in(4) ? ChannelStep::abandon : ChannelStep::nothing;
             case 1:
             case 2:
             case 3:
