@@ -65,7 +65,8 @@ class StoreWay {
    private:
     std::optional<Store> connect(Device const& device) {
         owner_.expect("serving");
-        return Store(folder_.socket(), {.timeout = patience, .device = device});
+        return Store(folder_.socket(),
+                     {.timeout = patience, .device = std::make_shared<Device>(device)});
     }
 
     SocketFolder folder_;
@@ -169,8 +170,9 @@ void run_store(Peer const& peer, Talk& orders) {
 }
 
 void run_store_reader(Peer const& peer, Talk& orders) {
-    Store const store(
-        peer.path, {.timeout = patience, .spin = talk_spin, .device = Device::open(peer.device)});
+    Store const store(peer.path, {.timeout = patience,
+                                  .spin = talk_spin,
+                                  .device = std::make_shared<Device>(Device::open(peer.device))});
     SealedBuffers buffers = store.sealed_buffers();
     orders.say("ready");
     while (auto buffer = buffers.next(until_told)) {

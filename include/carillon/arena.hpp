@@ -21,8 +21,6 @@ class ArenaPiece {
     ArenaPiece() noexcept;  // none
     ArenaPiece(ArenaPiece&& other) noexcept;
     ArenaPiece& operator=(ArenaPiece&& other) noexcept;
-    ArenaPiece(ArenaPiece const&) = delete;
-    ArenaPiece& operator=(ArenaPiece const&) = delete;
     ~ArenaPiece();
 
     [[nodiscard]] void* host_ptr() const;        // see Memory::host_ptr

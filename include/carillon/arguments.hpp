@@ -4,13 +4,16 @@
 #pragma once
 
 #include <concepts>
-#include <filesystem>
+#include <string>
 #include <string_view>
 #include <type_traits>
 
 #include "carillon/detail/wire/language.hpp"
+#include "carillon/detail/wire/line.hpp"
 
 namespace carillon {
+
+using detail::Sequence;
 
 // A name: anything convertible to std::string_view. No object has the name that a null pointer
 // gives, so the call throws UsageError. A literal 0 or nullptr does not compile.
@@ -29,21 +32,36 @@ class NameArgument : public std::string_view {
     static constexpr std::string_view null_pointer{"\0null pointer", 13};
 };
 
-// A path: anything convertible to std::filesystem::path. A null pointer gives the empty path.
-class PathArgument : public std::filesystem::path {
+// A path: a std::filesystem::path, or anything convertible to std::string_view. A null pointer
+// gives the empty path.
+class PathArgument : public std::string {
    public:
     PathArgument() = default;
-    template <class Char>
-    requires std::convertible_to<Char const*, std::filesystem::path>
     // NOLINTNEXTLINE(google-explicit-constructor): implicit like the path's
-    PathArgument(Char const* text)
-        : std::filesystem::path(text == nullptr ? std::filesystem::path()
-                                                : std::filesystem::path(text)) {}
-    template <std::convertible_to<std::filesystem::path> Path>
-    requires(!std::is_pointer_v<std::decay_t<Path>> && !std::is_null_pointer_v<Path>)
+    PathArgument(std::same_as<char> auto const* text)
+        : std::string(text == nullptr ? std::string_view() : std::string_view(text)) {}
+    template <std::convertible_to<std::string_view> Text>
+    requires(!std::is_pointer_v<std::decay_t<Text>> && !std::is_null_pointer_v<Text>)
         // NOLINTNEXTLINE(google-explicit-constructor): implicit, see above
-        PathArgument(Path const& other)
-        : std::filesystem::path(other) {}
+        PathArgument(Text const& text)
+        : std::string(std::string_view(text)) {}
+    // To and from a std::filesystem::path, whose header takes a compiler long to read.
+    template <class Path>
+    requires std::same_as<typename Path::string_type, std::string>
+    // NOLINTNEXTLINE(google-explicit-constructor): implicit, see above
+    PathArgument(Path const& path) : std::string(path.native()) {}
+    template <class Path>
+    requires std::same_as<typename Path::string_type, std::string>
+    // NOLINTNEXTLINE(google-explicit-constructor): implicit, see above
+    operator Path() const { return static_cast<std::string const&>(*this); }
+};
+
+// Options that are of use only to tests: the member `for_tests` of the options of rings and
+// services.
+struct ForTests {
+    // Number of the first message, value, chunk or call: tests place it before a wrap. In an MPMC
+    // ring it is 1 more than a multiple of a stripe, in a HostService 1 more than a multiple of 16.
+    Sequence first = 1;
 };
 
 }  // namespace carillon

@@ -24,7 +24,6 @@
 #include "carillon/detail/protocol/chunk_ring_protocol.hpp"
 #include "carillon/detail/protocol/endpoints.hpp"
 #include "carillon/detail/protocol/message_at.hpp"
-#include "carillon/device.hpp"
 #include "carillon/error.hpp"
 #include "carillon/mailbox.hpp"
 #include "carillon/ring.hpp"
@@ -73,9 +72,7 @@ class MessageOf<Bytes> {
     // UsageError unless `bytes` is from `least` to `most`.
     MessageOf(char const* what, std::size_t bytes, Device const* device = nullptr,
               std::size_t least = 1, std::size_t most = message_bytes)
-        : what_(what),
-          shape_(checked(what, bytes, least, most)),
-          on_gpu_(device != nullptr && !device->emulated()) {}
+        : what_(what), shape_(checked(what, bytes, least, most)), on_gpu_(is_gpu(device)) {}
     MessageOf(char const* what, BytesType const& type) : MessageOf(what, type.bytes) {}
 
     [[nodiscard]] char const* what() const { return what_; }
@@ -167,6 +164,7 @@ class MessageOf<Bytes> {
 
     [[nodiscard]] static ByteShape checked(char const* what, std::size_t bytes, std::size_t least,
                                            std::size_t most);
+    [[nodiscard]] static bool is_gpu(Device const* device);
 
     [[nodiscard]] static std::size_t size_of(std::size_t sent) { return sent; }
     [[nodiscard]] static std::size_t size_of(Tickets const& sent) { return sent.size(); }

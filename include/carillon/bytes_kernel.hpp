@@ -16,7 +16,9 @@
 #include "carillon/device.hpp"
 #include "carillon/kernel.hpp"
 #include "carillon/kernel_options.hpp"
+#include "carillon/kernel_state.hpp"
 #include "carillon/launch.hpp"
+#include "carillon/server.hpp"
 
 namespace carillon {
 

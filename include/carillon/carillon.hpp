@@ -16,7 +16,6 @@
 #include "carillon/connection.hpp"       // IWYU pragma: export
 #include "carillon/copy.hpp"             // IWYU pragma: export
 #include "carillon/cores.hpp"            // IWYU pragma: export
-#include "carillon/counters.hpp"         // IWYU pragma: export
 #include "carillon/device.hpp"           // IWYU pragma: export
 #include "carillon/device_info.hpp"      // IWYU pragma: export
 #include "carillon/device_reader.hpp"    // IWYU pragma: export
@@ -25,7 +24,6 @@
 #include "carillon/error.hpp"            // IWYU pragma: export
 #include "carillon/file_descriptor.hpp"  // IWYU pragma: export
 #include "carillon/flag.hpp"             // IWYU pragma: export
-#include "carillon/for_tests.hpp"        // IWYU pragma: export
 #include "carillon/guard.hpp"            // IWYU pragma: export
 #include "carillon/handler_text.hpp"     // IWYU pragma: export
 #include "carillon/held_memory.hpp"      // IWYU pragma: export

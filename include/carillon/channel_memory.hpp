@@ -6,12 +6,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
-#include "carillon/counters.hpp"
 #include "carillon/detail/protocol/channel_view.hpp"
 #include "carillon/device.hpp"
+#include "carillon/kernel_state.hpp"
 
 namespace carillon {
 
@@ -47,13 +48,9 @@ class ChannelMemory {
                   Sequence first = 1, ChannelSharing sharing = ChannelSharing::none,
                   ServedBy served_by = ServedBy::one_block);
 
-    ChannelMemory(ChannelMemory const&) = delete;
-    ChannelMemory& operator=(ChannelMemory const&) = delete;
-
     // Makes all rings empty again; with another number for the first message. No kernel may use
     // them. Throws UsageError for the number, and if a PersistentKernel uses them.
-    void reset();
-    void reset(Sequence first);
+    void reset(std::optional<Sequence> first = std::nullopt);
     // Places channel i at locations[i], and the remaining channels in the space left, for ends made
     // from now on; the rings are made empty. Throws UsageError for a part that does not exist or is
     // given twice, and if a PersistentKernel uses the memory.

@@ -9,20 +9,20 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
-#include "carillon/arena.hpp"
+#include "carillon/arguments.hpp"
 #include "carillon/block.hpp"
 #include "carillon/detail/access/device_near_far.hpp"
 #include "carillon/detail/access/host_near_far.hpp"
-#include "carillon/detail/host/chunk_ring_state.hpp"
+#include "carillon/detail/host/channel_parts.hpp"
 #include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/message_of.hpp"
+#include "carillon/detail/host/process_mark.hpp"
 #include "carillon/detail/host/taken_once.hpp"
 #include "carillon/detail/protocol/chunk_ring_protocol.hpp"
-#include "carillon/device.hpp"
-#include "carillon/for_tests.hpp"
 #include "carillon/wait.hpp"
 
 namespace carillon {
@@ -32,7 +32,9 @@ using detail::ChunkView;
 using detail::DeviceClock;
 using detail::NoMeta;
 
+class Arena;
 class CARILLON_LAYOUT Connection;
+class CARILLON_LAYOUT Device;
 
 struct ChunkRingOptions {
     std::size_t chunk_bytes = 65536;  // under 4 GiB
@@ -47,6 +49,52 @@ template <class Meta>
 using DeviceChunkReader = detail::ChunkConsumer<Meta, detail::DeviceNear, detail::DeviceFar>;
 
 namespace detail {
+
+// The parts of a ring of this process's own, whose chunks are `device`'s or a piece of `arena`.
+// Throws what ChunkRing's constructor throws.
+[[nodiscard]] ObjectEnd<ChunkRingView> own_chunk_ring(Device const* device, Arena const* arena,
+                                                      ChunkRingOptions const& options);
+
+// The host's part of a ring that does not depend on the type beside the chunks; claimed chunks keep
+// it alive.
+class ChunkRingState {
+   public:
+    explicit ChunkRingState(ObjectEnd<ChunkRingView> end);
+
+    // The device's end. Throws UsageError for a ring that another process lends.
+    [[nodiscard]] ChunkRingView const& device_view() const {
+        end_.lent_by.require_own_end();
+        return end_.device;
+    }
+    // Takes the device's end, for `giver`, the public call.
+    void take(std::string_view giver, CodeLocation const& where) {
+        taken_.take(giver, where, {end_.device.ring.base, end_.device.ring.credit});
+    }
+    [[nodiscard]] ProcessMark const& mark() const { return mark_; }
+    [[nodiscard]] std::uint32_t chunks() const { return end_.view.ring.capacity; }
+    [[nodiscard]] std::size_t chunk_bytes() const { return end_.chunk_bytes; }
+    [[nodiscard]] ChunkProducer<HostMapped, HostCached>& producer() { return producer_; }
+    // See LentBy::require_there().
+    void require_there() const { end_.lent_by.require_there(); }
+    // Both return a chunk's number. If none is free, try_claim() returns 0 and claim() throws
+    // TimeoutError after `timeout`.
+    [[nodiscard]] Sequence try_claim() {
+        require_there();
+        return producer_.try_claim();
+    }
+    [[nodiscard]] Sequence claim(std::chrono::nanoseconds timeout);
+
+    void fill(Sequence sequence, std::size_t offset, std::span<std::byte const> from) const;
+    // Throws UsageError if a chunk has fewer bytes.
+    void require(std::size_t offset, std::size_t size) const;
+
+   private:
+    ProcessMark mark_;
+    ObjectEnd<ChunkRingView> end_;
+    StoreKind copy_;
+    ChunkProducer<HostMapped, HostCached> producer_;
+    TakenOnce taken_;
+};
 
 // The metadata beside a chunk, a type or bytes, for a chunk ring.
 template <class Meta>
@@ -77,8 +125,6 @@ class ClaimedChunk {
         }
         return *this;
     }
-    ClaimedChunk(ClaimedChunk const&) = delete;
-    ClaimedChunk& operator=(ClaimedChunk const&) = delete;
     ~ClaimedChunk() { give_up(); }
 
     // The CPU's view of the chunk, to be written in place. It is usually write-combining: write
@@ -97,8 +143,8 @@ class ClaimedChunk {
     ClaimedChunk(std::shared_ptr<detail::ChunkRingState> state, Sequence sequence) noexcept
         : state_(std::move(state)), sequence_(sequence) {}
     // Checks that `used` bytes of the chunk can be committed.
-    [[nodiscard]] detail::ChunkProducer<HostMapped, detail::HostCached> const& require_commit(
-        std::size_t used) const;
+    [[nodiscard]] detail::ChunkProducer<detail::HostMapped, detail::HostCached> const&
+    require_commit(std::size_t used) const;
     [[nodiscard]] std::shared_ptr<detail::ChunkRingState> let_go() noexcept {
         return std::exchange(state_, nullptr);
     }
@@ -185,15 +231,14 @@ class ChunkRing {
     // Throws UsageError for the options, and what Device::allocate throws.
     explicit ChunkRing(Device const& device,
                        ChunkRingOptions const& options = {}) requires(!by_bytes)
-        : state_(std::make_shared<detail::ChunkRingState>(device, options, nullptr)) {}
+        : ChunkRing({}, detail::own_chunk_ring(&device, nullptr, options)) {}
     // The chunks are a piece of `arena`, which they keep alive.
     explicit ChunkRing(Arena const& arena, ChunkRingOptions const& options = {}) requires(!by_bytes)
-        : state_(std::make_shared<detail::ChunkRingState>(arena.device(), options, &arena)) {}
+        : ChunkRing({}, detail::own_chunk_ring(nullptr, &arena, options)) {}
     // With `bytes` bytes beside each chunk. Throws UsageError also for that number.
     ChunkRing(Device const& device, std::size_t bytes,
               ChunkRingOptions const& options = {}) requires by_bytes
-        try : state_(std::make_shared<detail::ChunkRingState>(device, options, nullptr)),
-        beside_(device, bytes) {
+        try : ChunkRing(Beside(device, bytes), detail::own_chunk_ring(&device, nullptr, options)) {
     } catch (...) {
         detail::throw_named("ChunkRing");
     }
@@ -216,8 +261,11 @@ class ChunkRing {
     }
     [[nodiscard]] BlockEnd block_handle(CodeLocation const& where = CodeLocation::current()) const
         requires(!by_bytes) {
-        state_->take("ChunkRing::block_handle", where);
-        return BlockEnd(state_->device_view());
+        return detail::in_call("ChunkRing::block_handle", [&] {
+            BlockEnd const end(state_->device_view());
+            state_->take("ChunkRing::block_handle", where);
+            return end;
+        });
     }
 
     // The next chunk, or nothing if the kernel has not released one. A program can hold several at
@@ -246,10 +294,9 @@ class ChunkRing {
     static_assert(by_bytes || std::is_trivially_copyable_v<DeviceEnd>);
     static_assert(std::is_trivially_copyable_v<BlockEnd>);
 
-    // For a ring that another process lends.
-    friend class Connection;
-    ChunkRing(Beside const& beside, std::shared_ptr<detail::ChunkRingState> state)
-        : state_(std::move(state)), beside_(beside) {}
+    friend class Connection;  // for a ring that another process lends
+    ChunkRing(Beside const& beside, detail::ObjectEnd<ChunkRingView> end)
+        : state_(std::make_shared<detail::ChunkRingState>(std::move(end))), beside_(beside) {}
 
     std::shared_ptr<detail::ChunkRingState> state_;
     [[no_unique_address]] Beside beside_;

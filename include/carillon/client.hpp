@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "carillon/commands.hpp"
-#include "carillon/counters.hpp"
 #include "carillon/detail/host/client_channel.hpp"
 #include "carillon/detail/host/deadline.hpp"
 #include "carillon/detail/host/door.hpp"
@@ -23,6 +22,7 @@
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 #include "carillon/error.hpp"
+#include "carillon/kernel_state.hpp"
 #include "carillon/members.hpp"
 #include "carillon/ticket.hpp"
 

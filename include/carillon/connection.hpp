@@ -15,16 +15,14 @@
 #include "carillon/arguments.hpp"
 #include "carillon/chunk_ring.hpp"
 #include "carillon/client.hpp"
-#include "carillon/counters.hpp"
-#include "carillon/detail/host/channel_lease.hpp"
+#include "carillon/detail/host/channel_parts.hpp"
 #include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/message_of.hpp"
 #include "carillon/detail/host/message_types.hpp"
 #include "carillon/detail/kernel/handler_messages.hpp"
 #include "carillon/detail/protocol/object_view.hpp"
 #include "carillon/detail/wire/language.hpp"
-#include "carillon/device.hpp"
-#include "carillon/kernel_options.hpp"
+#include "carillon/kernel_state.hpp"
 #include "carillon/log_record.hpp"
 #include "carillon/mailbox.hpp"
 #include "carillon/object_kind.hpp"
@@ -32,6 +30,7 @@
 #include "carillon/wait.hpp"
 
 namespace carillon {
+class CARILLON_LAYOUT Device;
 class CARILLON_LAYOUT Store;
 namespace detail {
 class ClientSession;
@@ -65,7 +64,7 @@ struct ConnectOptions {
     std::chrono::nanoseconds spin = std::chrono::microseconds(50);
     // The GPU on which kernels of this process find buffers (Buffer::device_ptr). No other use
     // needs a GPU or CUDA.
-    std::optional<Device> device = std::nullopt;
+    std::shared_ptr<Device const> device = nullptr;
     // Rings, and buffers that are made here, lie in host memory even if device memory can be
     // mapped: a client that comes and goes does not open Vulkan then, which interrupts the kernel
     // for a moment.
@@ -155,8 +154,6 @@ class CARILLON_LAYOUT Connection {
     explicit Connection(PathArgument const& path, ConnectOptions const& options = {});
     Connection(Connection&&) noexcept;
     Connection& operator=(Connection&&) noexcept;
-    Connection(Connection const&) = delete;
-    Connection& operator=(Connection const&) = delete;
     // Channels that were made by it stay connected until they go.
     ~Connection();
 
@@ -233,9 +230,8 @@ class CARILLON_LAYOUT Connection {
         return detail::in_call("Connection::chunk_ring", [&] {
             detail::MetaOf<Meta> const beside("meta", type);
             return ChunkRing<Meta>(
-                beside,
-                std::make_shared<detail::ChunkRingState>(this->end_of<detail::ChunkRingLayout>(
-                    object, ObjectKind::chunk_ring, described(beside, type, 1))));
+                beside, this->end_of<detail::ChunkRingLayout>(object, ObjectKind::chunk_ring,
+                                                              described(beside, type, 1)));
         });
     }
 
@@ -260,7 +256,7 @@ class CARILLON_LAYOUT Connection {
     [[nodiscard]] detail::ChannelParts attach(std::string_view object,
                                               detail::MessageTypes const& types) const;
     template <class Layout>
-    [[nodiscard]] detail::LeasedEnd<typename Layout::View> end_of(
+    [[nodiscard]] detail::ObjectEnd<typename Layout::View> end_of(
         std::string_view object, ObjectKind kind, detail::MessageType const& type) const;
 
     std::shared_ptr<detail::ClientSession> session_;

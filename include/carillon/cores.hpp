@@ -22,8 +22,7 @@ class OnCore {
    public:
     // Throws UsageError for a core that this process may not use, SystemError.
     explicit OnCore(unsigned core);
-    OnCore(OnCore const&) = delete;
-    OnCore& operator=(OnCore const&) = delete;
+    OnCore& operator=(OnCore&&) = delete;
     ~OnCore();
 
    private:

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "carillon/detail/host/copy_kernel.hpp"
+#include "carillon/detail/host/copy_queue.hpp"
 #include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/owned.hpp"
 #include "carillon/device.hpp"

@@ -22,8 +22,6 @@ class FileDescriptor {
         std::swap(fd_, other.fd_);
         return *this;
     }
-    FileDescriptor(FileDescriptor const&) = delete;
-    FileDescriptor& operator=(FileDescriptor const&) = delete;
     ~FileDescriptor();
 
     [[nodiscard]] int get() const { return fd_; }  // it stays the owner; -1 for none

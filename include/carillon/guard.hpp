@@ -47,8 +47,6 @@ class Guard {
     explicit Guard(Handler handler = {});
     // Waits for handlers that are running.
     ~Guard();
-    Guard(Guard const&) = delete;
-    Guard& operator=(Guard const&) = delete;
 
     // The number of calls reported so far.
     [[nodiscard]] std::uint64_t reports() const;

@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "carillon/arguments.hpp"
 #include "carillon/detail/access/device_near_far.hpp"
 #include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/owned.hpp"
@@ -20,7 +21,6 @@
 #include "carillon/detail/protocol/host_call.hpp"
 #include "carillon/device.hpp"
 #include "carillon/error.hpp"
-#include "carillon/for_tests.hpp"
 #include "carillon/wait.hpp"
 
 namespace carillon {

@@ -52,8 +52,6 @@ class RunningKernel {
     RunningKernel() noexcept;  // none, like a moved-from one: it has finished
     RunningKernel(RunningKernel&&) noexcept;
     RunningKernel& operator=(RunningKernel&&) noexcept;
-    RunningKernel(RunningKernel const&) = delete;
-    RunningKernel& operator=(RunningKernel const&) = delete;
     ~RunningKernel();
 
     // Whether every block has returned. Throws the error that ended the kernel: CudaError, or on
@@ -146,9 +144,6 @@ class Pins {
     // Role i runs on sms[i], which may be any_sm. The emulated device has no SMs: any block takes
     // any role. Throws what Device::allocate throws.
     Pins(Device const& device, std::span<std::uint32_t const> sms);
-
-    Pins(Pins const&) = delete;
-    Pins& operator=(Pins const&) = delete;
 
     // The number of blocks with work.
     [[nodiscard]] unsigned roles() const { return roles_; }

@@ -6,18 +6,15 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "carillon/arguments.hpp"
 #include "carillon/block.hpp"
-#include "carillon/detail/host/argument_checks.hpp"
-#include "carillon/detail/host/channel_lease.hpp"
+#include "carillon/detail/host/channel_parts.hpp"
 #include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/message_of.hpp"
 #include "carillon/detail/host/process_mark.hpp"
 #include "carillon/detail/host/taken_once.hpp"
 #include "carillon/detail/protocol/endpoints.hpp"
 #include "carillon/detail/protocol/mailbox_protocol.hpp"
-#include "carillon/device.hpp"
-#include "carillon/for_tests.hpp"
-#include "carillon/memory.hpp"
 #include "carillon/ring.hpp"
 
 namespace carillon {
@@ -37,6 +34,11 @@ template <class T>
 using BlockMailboxReader = detail::MailboxReader<T, detail::DeviceNear, BlockThreads>;
 
 namespace detail {
+
+// The parts of an empty mailbox of this process's own. Throws what Mailbox's constructor throws.
+[[nodiscard]] ObjectEnd<MailboxView> own_mailbox(Device const& device, Direction direction,
+                                                 std::uint32_t slot_lines,
+                                                 MailboxOptions const& options);
 
 // A value, for a mailbox.
 template <class T>
@@ -76,14 +78,17 @@ class Mailbox {
     // Throws UsageError for the options, and what Device::allocate throws.
     Mailbox(Device const& device, Given initial, MailboxOptions const& options = {}) try
         : value_(device, initial),
-          options_(checked(options)),
-          memory_(to_device ? device.allocate(size()) : device.allocate_host(size())),
-          host_(make_host_end(device, initial)) {
+          end_(detail::own_mailbox(device, direction, value_.slot_lines(), options)),
+          host_(host_end()) {
+        auto const& first = value_.wire(initial);
+        if constexpr (to_device) {
+            host_.set(first);
+        } else {
+            typename Value::Writer(end_.view, value_.far(end_.far)).set(first);
+        }
     } catch (...) {
         detail::throw_named("Mailbox");
     }
-    Mailbox(Mailbox const&) = delete;
-    Mailbox& operator=(Mailbox const&) = delete;
 
     // The device's end, to be passed to a kernel by value. Every copy of a reading end is a reader
     // of its own, for one thread. A writing end is given once: the second call throws UsageError.
@@ -92,8 +97,8 @@ class Mailbox {
     [[nodiscard]] DeviceEnd device_handle(
         CodeLocation const& where = CodeLocation::current()) const {
         return detail::in_call("Mailbox::device_handle", [&] {
-            lent_by_.require_own_end();
-            detail::MailboxView view = view_at(memory_.device_ptr());
+            end_.lent_by.require_own_end();
+            detail::MailboxView view = end_.device;
             if constexpr (!to_device) ++view.first;  // after the initial value
             auto end = value_.template device_end<DeviceEnd>(view);
             if constexpr (!to_device) {
@@ -105,8 +110,8 @@ class Mailbox {
     // The reader for all threads of a block.
     [[nodiscard]] BlockEnd block_handle() const requires(to_device && !by_bytes) {
         return detail::in_call("Mailbox::block_handle", [&] {
-            lent_by_.require_own_end();
-            return BlockEnd(view_at(memory_.device_ptr()));
+            end_.lent_by.require_own_end();
+            return BlockEnd(end_.device);
         });
     }
 
@@ -115,7 +120,7 @@ class Mailbox {
     // has destroyed the mailbox.
     void set(Given value, OutOfLine data = OutOfLine::none) requires to_device {
         detail::in_call("Mailbox::set", this, mark_, [&] {
-            lent_by_.require_there();
+            end_.lent_by.require_there();
             host_.set(value_.wire(value), data);
         });
     }
@@ -124,14 +129,14 @@ class Mailbox {
     [[nodiscard]] bool refresh(typename Value::Room value) requires(!to_device) {
         return detail::in_call("Mailbox::refresh", this, mark_, [&] {
             if (value_.refresh(host_, value)) return true;
-            lent_by_.require_there();
+            end_.lent_by.require_there();
             return false;
         });
     }
     // Another reader for another thread, while the mailbox lives. If another process lends the
     // mailbox, that reader does not notice that process's end.
     [[nodiscard]] HostEnd reader() const requires(!to_device && !by_bytes) {
-        return HostEnd(lent_by_.another() ? lent_view_ : view_at(memory_.host_ptr()));
+        return HostEnd(end_.view);
     }
 
     [[nodiscard]] std::size_t value_bytes() const requires by_bytes { return value_.bytes(); }
@@ -140,59 +145,20 @@ class Mailbox {
     static_assert(by_bytes || std::is_trivially_copyable_v<DeviceEnd>);
     static_assert(std::is_trivially_copyable_v<BlockEnd>);
 
-    static MailboxOptions const& checked(MailboxOptions const& options) {
-        detail::check_capacity(options.capacity);
-        detail::check_first(options.for_tests.first);
-        return options;
-    }
-    // A line for `newest`, and the slots.
-    [[nodiscard]] std::size_t size() const {
-        return (1 + std::size_t{options_.capacity} * value_.slot_lines()) * sizeof(detail::Line);
-    }
-
-    [[nodiscard]] detail::MailboxView view_at(void* begin) const {
-        auto* const lines = static_cast<detail::Line*>(begin);
-        return {lines + 1, &lines->quads[0].low, options_.capacity, value_.slot_lines(),
-                options_.for_tests.first};
-    }
-
-    [[nodiscard]] HostEnd make_host_end(Device const& device, Given initial) const {
-        detail::MailboxView const view = view_at(memory_.host_ptr());
-        detail::format_mailbox(view);
-        memory_.flush(0, memory_.size());
-        // Quads need two steps; here every word has its own tag
-        // (detail/protocol/mailbox_protocol.hpp).
-        HostStores stores = device.stores();
-        stores.mode = detail::PublishMode::one_step;
+    friend class Connection;  // for a mailbox that another process lends
+    Mailbox(Value const& value, detail::ObjectEnd<detail::MailboxView> const& lent)
+        : value_(value), end_(lent), host_(host_end()) {}
+    [[nodiscard]] HostEnd host_end() const {
         if constexpr (to_device) {
-            HostEnd writer(view, value_.far(device.access(memory_, stores)));
-            writer.set(value_.wire(initial));
-            return writer;
+            return HostEnd(end_.view, value_.far(end_.far));
         } else {
-            stores.kind = StoreKind::cached;  // the CPU's own memory
-            typename Value::Writer(view, value_.far(HostMapped(stores))).set(value_.wire(initial));
-            return HostEnd(view, value_.near());
-        }
-    }
-
-    // For a mailbox that another process lends.
-    friend class Connection;
-    Mailbox(Value const& value, detail::LeasedEnd<detail::MailboxView> const& lent)
-        : lent_by_(lent.lease), lent_view_(lent.view), value_(value), host_(lent_end(lent)) {}
-    [[nodiscard]] HostEnd lent_end(detail::LeasedEnd<detail::MailboxView> const& lent) const {
-        if constexpr (to_device) {
-            return HostEnd(lent.view, value_.far(lent.far));
-        } else {
-            return HostEnd(lent.view, value_.near());
+            return HostEnd(end_.view, value_.near());
         }
     }
 
     detail::ProcessMark mark_;
-    detail::LentBy lent_by_;
-    detail::MailboxView lent_view_{};
     [[no_unique_address]] Value value_;
-    MailboxOptions options_;
-    Memory memory_;
+    detail::ObjectEnd<detail::MailboxView> end_;
     HostEnd host_;
     mutable detail::TakenOnce writer_taken_;
 };

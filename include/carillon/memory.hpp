@@ -38,8 +38,6 @@ class Memory {
     Memory() noexcept;  // none
     Memory(Memory&&) noexcept;
     Memory& operator=(Memory&&) noexcept;
-    Memory(Memory const&) = delete;
-    Memory& operator=(Memory const&) = delete;
     ~Memory();
 
     // The CPU's address. Device memory is usually write-combining: write whole lines, then flush().

@@ -14,6 +14,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "carillon/arguments.hpp"
 #include "carillon/detail/access/device_near_far.hpp"
 #include "carillon/detail/host/argument_checks.hpp"
 #include "carillon/detail/host/door.hpp"
@@ -26,7 +27,6 @@
 #include "carillon/detail/protocol/mpmc_ring_protocol.hpp"
 #include "carillon/device.hpp"
 #include "carillon/error.hpp"
-#include "carillon/for_tests.hpp"
 #include "carillon/ring.hpp"
 
 namespace carillon {
@@ -67,8 +67,6 @@ class HostMpmcProducer {
    public:
     HostMpmcProducer(HostMpmcProducer&&) noexcept = default;
     HostMpmcProducer& operator=(HostMpmcProducer&&) = delete;
-    HostMpmcProducer(HostMpmcProducer const&) = delete;
-    HostMpmcProducer& operator=(HostMpmcProducer const&) = delete;
     ~HostMpmcProducer() {
         if (state_ && !mark_.inherited()) state_->registry.leave(number_, state_->bury);
     }
@@ -160,8 +158,6 @@ class HostMpmcConsumer {
    public:
     HostMpmcConsumer(HostMpmcConsumer&&) noexcept = default;
     HostMpmcConsumer& operator=(HostMpmcConsumer&&) = delete;
-    HostMpmcConsumer(HostMpmcConsumer const&) = delete;
-    HostMpmcConsumer& operator=(HostMpmcConsumer const&) = delete;
     ~HostMpmcConsumer() {
         if (!state_ || mark_.inherited()) return;
         state_->consumers.leave(number_, [this](unsigned /*index*/) {
@@ -216,8 +212,7 @@ class HostMpmcConsumer {
             // S11, pairs with S10: before the check whether the thread that made the end lives.
             detail::cpu::ProcessFence::light();
         }
-        Told(Told const&) = delete;
-        Told& operator=(Told const&) = delete;
+        Told& operator=(Told&&) = delete;
         ~Told() {
             auto& record = *consumer_.record_;
             record.next.store(consumer_.end_.next(), std::memory_order_relaxed);

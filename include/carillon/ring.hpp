@@ -10,17 +10,15 @@
 #include <type_traits>
 #include <utility>
 
+#include "carillon/arguments.hpp"
 #include "carillon/block.hpp"
-#include "carillon/channel_memory.hpp"
-#include "carillon/detail/host/channel_lease.hpp"
+#include "carillon/detail/host/channel_parts.hpp"
 #include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/message_of.hpp"
 #include "carillon/detail/host/process_mark.hpp"
 #include "carillon/detail/host/taken_once.hpp"
 #include "carillon/detail/protocol/endpoints.hpp"
-#include "carillon/device.hpp"
 #include "carillon/error.hpp"
-#include "carillon/for_tests.hpp"
 #include "carillon/wait.hpp"
 
 namespace carillon {
@@ -28,8 +26,10 @@ namespace carillon {
 using detail::DeviceClock;
 using detail::DeviceConsumer;
 using detail::DeviceProducer;
+using detail::OutOfLine;
 
 class CARILLON_LAYOUT Connection;
+class CARILLON_LAYOUT Device;
 
 // The side that takes the messages of the other.
 enum class Direction : bool { to_device, to_host };
@@ -40,6 +40,12 @@ struct RingOptions {
     std::optional<HostWait::Style> wait = std::nullopt;
     ForTests for_tests{};
 };
+
+namespace detail {
+// The parts of a ring of this process's own. Throws what Ring's constructor throws.
+[[nodiscard]] ObjectEnd<RingView> own_ring(Device const& device, Direction direction,
+                                           std::uint32_t slot_lines, RingOptions const& options);
+}  // namespace detail
 
 // `T` is trivially copyable and at most 1 KiB; or it is Bytes: messages of 1 to 1024 bytes, a size
 // known at run time. Calls then take bytes as a span, and throw UsageError for another size and for
@@ -66,7 +72,7 @@ class Ring {
     // that process has ended, and StoppedError when it has destroyed the ring; messages that have
     // arrived can still be taken.
     explicit Ring(Device const& device, RingOptions const& options = {}) requires(!by_bytes) try
-        : Ring(Message(), device, options) {
+        : Ring({}, device, options) {
     } catch (...) {
         detail::throw_named("Ring");
     }
@@ -77,17 +83,14 @@ class Ring {
         detail::throw_named("Ring");
     }
 
-    Ring(Ring const&) = delete;
-    Ring& operator=(Ring const&) = delete;
-
     // The device's end: pass it to a kernel by value, once. Throws UsageError the second time, and
     // for a ring of another process (Connection::ring). With Bytes the end is for a thread that
     // stands in for a kernel, and takes spans: UnsupportedError on a GPU, whose kernels have types.
     [[nodiscard]] DeviceEnd device_handle(
         CodeLocation const& where = CodeLocation::current()) const {
         return detail::in_call("Ring::device_handle", [&] {
-            lent_by_.require_own_end();
-            detail::RingView const ring = ring_of(memory_->device_view());
+            end_.lent_by.require_own_end();
+            detail::RingView const& ring = end_.device;
             auto const end = message_.template device_end<DeviceEnd>(ring);
             taken_.take("Ring::device_handle", where, {ring.base, ring.credit});
             return end;
@@ -98,7 +101,7 @@ class Ring {
     // that the message refers to device memory that the caller has written (Memory::host_ptr).
     bool try_push(Given message, OutOfLine data = OutOfLine::none) requires to_device {
         return detail::in_call("Ring::try_push", this, mark_, [&] {
-            lent_by_.require_there();
+            end_.lent_by.require_there();
             return host_.try_push(message_.wire(message), data);
         });
     }
@@ -109,7 +112,7 @@ class Ring {
     std::size_t try_push_n(typename Message::GivenRow messages,
                            OutOfLine data = OutOfLine::none) requires to_device {
         return detail::in_call("Ring::try_push_n", this, mark_, [&] {
-            lent_by_.require_there();
+            end_.lent_by.require_there();
             message_.require(messages);
             return message_.send_row(
                 messages, [&](auto row) { return host_.try_push_n(row.data(), row.size(), data); });
@@ -121,10 +124,10 @@ class Ring {
         detail::in_call("Ring::push", this, mark_, [&] {
             auto const& wire = message_.wire(message);
             auto const pushed = [&] {
-                lent_by_.require_there();
+                end_.lent_by.require_there();
                 return host_.try_push(wire, data);
             };
-            if (!wait_.until(pushed, timeout)) throw TimeoutError("the ring stayed full");
+            if (!end_.wait.until(pushed, timeout)) throw TimeoutError("the ring stayed full");
         });
     }
 
@@ -153,7 +156,7 @@ class Ring {
         return detail::in_call("Ring::try_pop_n", this, mark_, [&] {
             message_.require(messages);
             std::size_t const taken = message_.take_row(host_, messages);
-            if (taken == 0) lent_by_.require_there();
+            if (taken == 0) end_.lent_by.require_there();
             return taken;
         });
     }
@@ -173,51 +176,35 @@ class Ring {
 
    private:
     Ring(Message const& message, Device const& device, RingOptions const& options)
-        : memory_(std::in_place, device, 1,
-                  ChannelShape{options.capacity, message.slot_lines(), message.slot_lines()},
-                  options.for_tests.first),
-          wait_(HostWait::for_kernel(device.traits(), 1, options.wait)),
-          message_(message),
-          host_(end_of(ring_of(memory_->host_view()), device.access(memory_->device_memory()))) {}
+        : Ring(message, detail::own_ring(device, direction, message.slot_lines(), options)) {}
+    friend class Connection;  // for a ring that another process lends
+    Ring(Message const& message, detail::ObjectEnd<detail::RingView> const& end)
+        : end_(end), message_(message), host_(host_end()) {}
+
+    [[nodiscard]] HostEnd host_end() const {
+        if constexpr (to_device) {
+            return HostEnd(end_.view, message_.far(end_.far), detail::HostCached());
+        } else {
+            return HostEnd(end_.view, message_.near(), end_.far);
+        }
+    }
 
     // Takes the next message if it has come.
     [[nodiscard]] bool take(detail::Packed<Wire>& message) requires(!to_device) {
         if (host_.try_take(message)) return true;
-        lent_by_.require_there();
+        end_.lent_by.require_there();
         return false;
     }
     [[nodiscard]] Wire await(std::chrono::nanoseconds timeout) requires(!to_device) {
         detail::Packed<Wire> message;
         auto const watched = [&] { return host_.awaited(); };
         auto const taken = [&] { return this->take(message); };
-        if (!wait_.until(taken, watched, timeout)) throw TimeoutError("no message arrived");
+        if (!end_.wait.until(taken, watched, timeout)) throw TimeoutError("no message arrived");
         return detail::unpack<Wire>(message);
     }
 
-    [[nodiscard]] static detail::RingView ring_of(ChannelTable const& table) {
-        return to_device ? table.channel(0).requests : table.channel(0).replies;
-    }
-
-    // For a ring that another process lends.
-    friend class Connection;
-    Ring(Message const& message, detail::LeasedEnd<detail::RingView> const& lent)
-        : lent_by_(lent.lease),
-          wait_(lent.wait),
-          message_(message),
-          host_(end_of(lent.view, lent.far)) {}
-
-    [[nodiscard]] HostEnd end_of(detail::RingView const& ring, HostMapped const& far) const {
-        if constexpr (to_device) {
-            return HostEnd(ring, message_.far(far), detail::HostCached());
-        } else {
-            return HostEnd(ring, message_.near(), far);
-        }
-    }
-
     detail::ProcessMark mark_;
-    detail::LentBy lent_by_;
-    std::optional<ChannelMemory> memory_;  // none for a ring that is lent
-    HostWait wait_;
+    detail::ObjectEnd<detail::RingView> end_;
     [[no_unique_address]] Message message_;
     HostEnd host_;
     mutable detail::TakenOnce taken_;

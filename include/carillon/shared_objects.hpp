@@ -27,7 +27,6 @@
 #include "carillon/detail/serving/lender.hpp"
 #include "carillon/detail/wire/line.hpp"
 #include "carillon/device.hpp"
-#include "carillon/for_tests.hpp"
 #include "carillon/mailbox.hpp"
 #include "carillon/ring.hpp"
 #include "carillon/server.hpp"
@@ -53,17 +52,30 @@ namespace detail {
 template <class Object>
 class SharedObject {
    public:
-    SharedObject(SharedObject const&) = delete;
-    SharedObject& operator=(SharedObject const&) = delete;
+    SharedObject& operator=(SharedObject&&) = delete;
     // Shares it by a name, see Server::add.
     void serve(Server& server, NameArgument name) const {
         in_call("Server::add", [&] { ServerMaker::add(server, name, object_); });
     }
 
    protected:
-    explicit SharedObject(std::shared_ptr<Object> object = nullptr) : object_(std::move(object)) {}
-    ~SharedObject() {
-        if (object_ != nullptr) object_->close();
+    // `readers` is how many ends the device has.
+    SharedObject(Device const& device, ObjectKind kind, ObjectShape const& shape,
+                 MessageType const& type, Sequence first, unsigned readers = 1) {
+        check_shared(shape.capacity, readers, first);
+        if constexpr (std::is_same_v<Object, Lender>) {
+            object_ = std::make_shared<Object>(device, kind, shape, type, readers, first);
+        } else {
+            object_ = std::make_shared<Object>(device, kind, shape, type, first, true);
+        }
+    }
+    ~SharedObject() { object_->close(); }
+    // The device's only end, for a call of this name.
+    template <class End>
+    [[nodiscard]] End device_end(std::string_view call, CodeLocation const& where) const {
+        return in_call(call, [&] {
+            return End{object_->take(call, 0, where), 0, object_->object_shape()};
+        });
     }
 
     std::shared_ptr<Object> object_;
@@ -86,7 +98,15 @@ class SharedMailbox<T, Direction::to_device> : private detail::SharedObject<deta
     using DeviceEnd = detail::LeasedMailboxReader<T, detail::DeviceNear, detail::DeviceFar>;
 
     // Throws UsageError for the options, and what Device::allocate_shared_host throws.
-    explicit SharedMailbox(Device const& device, SharedMailboxOptions const& options = {});
+    explicit SharedMailbox(Device const& device, SharedMailboxOptions const& options = {}) try
+        : SharedObject(device, ObjectKind::mailbox, {options.capacity, detail::mailbox_lines<T>, 0},
+                       detail::message_type<T>(detail::mailbox_lines<T>), options.for_tests.first,
+                       options.readers),
+          own_(device, __builtin_bit_cast(T, detail::BytesOf<T>{}),
+               {.capacity = options.capacity}) {
+    } catch (...) {
+        detail::throw_named("SharedMailbox");
+    }
 
     // The device's end number `reader`, to be passed to a kernel by value. Throws UsageError for a
     // number that was given out before, or does not exist.
@@ -110,9 +130,6 @@ class SharedMailbox<T, Direction::to_device> : private detail::SharedObject<deta
    private:
     static_assert((detail::check_mailbox<T>(), std::is_trivially_copyable_v<DeviceEnd>));
 
-    [[nodiscard]] static std::shared_ptr<detail::Lender> make_object(
-        Device const& device, SharedMailboxOptions const& options);
-
     detail::ProcessMark mark_;
     // The owner's values. An end reads them only when its lease says that one was set, so nobody
     // sees the first value.
@@ -135,7 +152,17 @@ class SharedMailbox<T, Direction::to_host> : private detail::SharedObject<detail
     // UnsupportedError on a system that cannot keep clients from writing (Linux before 5.1), and
     // what Device::register_host throws.
     explicit SharedMailbox(Device const& device, T const& initial,
-                           MailboxOptions const& options = {});
+                           MailboxOptions const& options = {}) try
+        : SharedObject(device, ObjectKind::mailbox_to_host,
+                       {options.capacity, detail::mailbox_lines<T>, 0},
+                       detail::message_type<T>(detail::mailbox_lines<T>), options.for_tests.first) {
+        // The CPU's own memory, where every word has its tag
+        // (detail/protocol/mailbox_protocol.hpp).
+        detail::MailboxWriter<T, HostMapped>(object_->host_view(), HostMapped(HostStores{}))
+            .set(initial);
+    } catch (...) {
+        detail::throw_named("SharedMailbox");
+    }
 
     // The device's end, to be passed to a kernel by value, once. Throws UsageError the second time.
     [[nodiscard]] DeviceEnd device_handle(
@@ -151,7 +178,7 @@ class SharedMailbox<T, Direction::to_host> : private detail::SharedObject<detail
     [[nodiscard]] HostEnd reader() const { return HostEnd(object_->host_view()); }
 
    private:
-    static_assert(std::is_trivially_copyable_v<DeviceEnd>);
+    static_assert((detail::check_mailbox<T>(), std::is_trivially_copyable_v<DeviceEnd>));
     mutable detail::TakenOnce taken_;
 };
 
@@ -172,19 +199,22 @@ class SharedRing : private detail::SharedObject<detail::Lender> {
                            detail::LeasedProducer<T, detail::DeviceNear, detail::DeviceFar>>;
 
     // Throws UsageError for the options, and what Device::allocate_shared_host throws.
-    explicit SharedRing(Device const& device, SharedRingOptions const& options = {});
+    explicit SharedRing(Device const& device, SharedRingOptions const& options = {}) try
+        : SharedObject(device, to_device ? ObjectKind::ring_to_device : ObjectKind::ring_to_host,
+                       {options.capacity, detail::slot_lines_of<T>, 0}, detail::message_type<T>(),
+                       options.for_tests.first) {
+    } catch (...) {
+        detail::throw_named("SharedRing");
+    }
 
     // The device's end, to be passed to a kernel by value, once. Throws UsageError the second time.
     [[nodiscard]] DeviceEnd device_handle(
         CodeLocation const& where = CodeLocation::current()) const {
-        return detail::in_call("SharedRing::device_handle", [&] {
-            return DeviceEnd{object_->take("SharedRing::device_handle", 0, where), 0,
-                             object_->object_shape()};
-        });
+        return device_end<DeviceEnd>("SharedRing::device_handle", where);
     }
 
    private:
-    static_assert(std::is_trivially_copyable_v<DeviceEnd>);
+    static_assert((detail::check_payload<T>(), std::is_trivially_copyable_v<DeviceEnd>));
 };
 
 // Large buffers that another process fills in place. `Meta` is trivially copyable and at most 40
@@ -200,81 +230,22 @@ class SharedChunkRing : private detail::SharedObject<detail::Lender> {
 
     // ChunkRingOptions::wait is ignored. Throws UsageError for the options, and what
     // Device::allocate_shared_host throws.
-    explicit SharedChunkRing(Device const& device, ChunkRingOptions const& options = {});
+    explicit SharedChunkRing(Device const& device, ChunkRingOptions const& options = {}) try
+        : SharedObject(device, ObjectKind::chunk_ring,
+                       {options.chunks, 1, detail::checked_chunk_bytes(options.chunk_bytes)},
+                       detail::message_type<Meta>(1), options.for_tests.first) {
+    } catch (...) {
+        detail::throw_named("SharedChunkRing");
+    }
 
     // The device's end, to be passed to a kernel by value, once. Throws UsageError the second time.
     [[nodiscard]] DeviceEnd device_handle(
         CodeLocation const& where = CodeLocation::current()) const {
-        return detail::in_call("SharedChunkRing::device_handle", [&] {
-            return DeviceEnd{object_->take("SharedChunkRing::device_handle", 0, where), 0,
-                             object_->object_shape()};
-        });
+        return device_end<DeviceEnd>("SharedChunkRing::device_handle", where);
     }
 
    private:
-    static_assert(std::is_trivially_copyable_v<DeviceEnd>);
+    static_assert((detail::check_meta<Meta>(), std::is_trivially_copyable_v<DeviceEnd>));
 };
-
-template <class T>
-SharedMailbox<T, Direction::to_device>::SharedMailbox(Device const& device,
-                                                      SharedMailboxOptions const& options) try
-    : SharedObject(make_object(device, options)),
-      own_(device, __builtin_bit_cast(T, detail::BytesOf<T>{}), {.capacity = options.capacity}) {
-} catch (...) {
-    detail::throw_named("SharedMailbox");
-}
-
-template <class T>
-std::shared_ptr<detail::Lender> SharedMailbox<T, Direction::to_device>::make_object(
-    Device const& device, SharedMailboxOptions const& options) {
-    detail::check_mailbox<T>();
-    detail::check_shared(options.capacity, options.readers, options.for_tests.first);
-    detail::ObjectShape const shape{options.capacity, detail::mailbox_lines<T>, 0};
-    return std::make_shared<detail::Lender>(device, ObjectKind::mailbox, shape,
-                                            detail::message_type<T>(detail::mailbox_lines<T>),
-                                            options.readers, options.for_tests.first);
-}
-
-template <class T>
-SharedMailbox<T, Direction::to_host>::SharedMailbox(Device const& device, T const& initial,
-                                                    MailboxOptions const& options) try {
-    detail::check_mailbox<T>();
-    detail::check_shared(options.capacity, 1, options.for_tests.first);
-    detail::ObjectShape const shape{options.capacity, detail::mailbox_lines<T>, 0};
-    object_ = std::make_shared<detail::PublishedObject>(
-        device, ObjectKind::mailbox_to_host, shape,
-        detail::message_type<T>(detail::mailbox_lines<T>), options.for_tests.first, true);
-    // The CPU's own memory, in which every word has its tag (detail/protocol/mailbox_protocol.hpp).
-    detail::MailboxWriter<T, HostMapped>(object_->host_view(), HostMapped(HostStores{}))
-        .set(initial);
-} catch (...) {
-    detail::throw_named("SharedMailbox");
-}
-
-template <class T, Direction direction>
-SharedRing<T, direction>::SharedRing(Device const& device, SharedRingOptions const& options) try {
-    detail::check_payload<T>();
-    detail::check_shared(options.capacity, 1, options.for_tests.first);
-    detail::ObjectShape const shape{options.capacity, detail::slot_lines_of<T>, 0};
-    object_ = std::make_shared<detail::Lender>(
-        device, to_device ? ObjectKind::ring_to_device : ObjectKind::ring_to_host, shape,
-        detail::message_type<T>(), 1, options.for_tests.first);
-} catch (...) {
-    detail::throw_named("SharedRing");
-}
-
-template <class Meta>
-SharedChunkRing<Meta>::SharedChunkRing(Device const& device, ChunkRingOptions const& options) try {
-    detail::check_meta<Meta>();
-    detail::check_shared(options.chunks, 1, options.for_tests.first);
-    detail::check_chunk_bytes(options.chunk_bytes);
-    detail::ObjectShape const shape{options.chunks, 1,
-                                    static_cast<std::uint32_t>(options.chunk_bytes)};
-    object_ =
-        std::make_shared<detail::Lender>(device, ObjectKind::chunk_ring, shape,
-                                         detail::message_type<Meta>(1), 1, options.for_tests.first);
-} catch (...) {
-    detail::throw_named("SharedChunkRing");
-}
 
 }  // namespace carillon

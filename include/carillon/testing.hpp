@@ -254,8 +254,7 @@ class ThreadedBlocks {
     explicit ThreadedBlocks(std::uint64_t seed,
                             std::size_t stack_bytes = BlockOptions().stack_bytes);
     ~ThreadedBlocks();
-    ThreadedBlocks(ThreadedBlocks const&) = delete;
-    ThreadedBlocks& operator=(ThreadedBlocks const&) = delete;
+    ThreadedBlocks& operator=(ThreadedBlocks&&) = delete;
 };
 
 }  // namespace carillon::testing

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <thread>
 
+
 #include "carillon/detail/machine/pause.hpp"
 #include "carillon/detail/machine/process_fence.hpp"
 #include "carillon/error.hpp"
@@ -37,6 +38,10 @@ unsigned detail::cpu::available_processors() {
     cpu_set_t const set = own_cores();
     int const count = CPU_COUNT(&set);
     return count < 1 ? 1U : static_cast<unsigned>(count);
+}
+
+void detail::cpu::sleep(std::uint32_t ns) {
+    std::this_thread::sleep_for(std::chrono::nanoseconds(ns));
 }
 
 void detail::leave_pinned_cores() noexcept {

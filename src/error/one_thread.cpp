@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "carillon/detail/host/one_thread.hpp"
+#include "carillon/detail/host/door.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>

@@ -9,7 +9,7 @@
 #include "carillon/copy.hpp"
 #include "carillon/detail/host/copy_kernel.hpp"
 #include "carillon/detail/host/deadline.hpp"
-#include "carillon/detail/host/one_thread.hpp"
+#include "carillon/detail/host/door.hpp"
 #include "carillon/device_reader.hpp"
 #include "carillon/device_writer.hpp"
 #include "carillon/error.hpp"

@@ -121,19 +121,19 @@ PlacementProfile load_placement_profile(PathArgument const& path, DeviceInfo con
     return detail::in_call("load_placement_profile", [&] {
         errno = 0;
         std::ifstream file(path);
-        if (!file) throw SystemError("open " + path.string(), errno != 0 ? errno : EIO);
+        if (!file) throw SystemError("open " + path, errno != 0 ? errno : EIO);
         PlacementProfile profile;
         try {
             profile = from_json(json::parse(file));
         } catch (std::exception const& cause) {  // our error, or the JSON library's
-            throw FormatError(path.string() + ": " + cause.what());
+            throw FormatError(path + ": " + cause.what());
         }
         if (profile.uuid != info.uuid) {
             auto const shown = [](std::string const& uuid) {
                 return uuid.empty() ? "emulated" : uuid;
             };
-            throw FormatError(fmt::format("{}: it is of {}, not of {}", path.string(),
-                                          shown(profile.uuid), shown(info.uuid)));
+            throw FormatError(fmt::format("{}: it is of {}, not of {}", path, shown(profile.uuid),
+                                          shown(info.uuid)));
         }
         return profile;
     });
@@ -142,9 +142,10 @@ PlacementProfile load_placement_profile(PathArgument const& path, DeviceInfo con
 void save_placement_profile(PlacementProfile const& profile, PathArgument const& path) {
     detail::in_call("save_placement_profile", [&] {
         std::error_code error;
-        if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), error);
+        auto const folder = std::filesystem::path(path).parent_path();
+        if (!folder.empty()) std::filesystem::create_directories(folder, error);
         if (error) {
-            throw SystemError("make folders of " + path.string(), error.value());
+            throw SystemError("make folders of " + path, error.value());
         }
         json const value{{"format", format_name},
                          {"version", format_version},

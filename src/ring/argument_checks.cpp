@@ -37,9 +37,9 @@ void check_shared(std::uint32_t capacity, unsigned readers, Sequence first) {
     }
 }
 
-void check_chunk_bytes(std::size_t bytes) {
+std::uint32_t checked_chunk_bytes(std::size_t bytes) {
     constexpr std::size_t largest = std::numeric_limits<std::uint32_t>::max();
-    if (bytes != 0 && bytes <= largest) return;
+    if (bytes != 0 && bytes <= largest) return static_cast<std::uint32_t>(bytes);
     throw UsageError(fmt::format("chunks of {} bytes: they have 1 to {}", bytes, largest));
 }
 
@@ -57,8 +57,8 @@ std::shared_ptr<ChannelMemory> checked_memory(Device const& device,
     ChannelShape const& has = memory->shape();
     if (has.request_lines < shape.request_lines || has.reply_lines < shape.reply_lines) {
         throw UsageError(fmt::format(
-            "the ChannelMemory has slots of {} lines for requests and {} for "
-            "replies, the messages need {} and {}: ChannelShape::of says it",
+            "the ChannelMemory has slots of {} lines for requests and {} for replies, the messages "
+            "need {} and {}: ChannelShape::of says it",
             has.request_lines, has.reply_lines, shape.request_lines, shape.reply_lines));
     }
     if (!for_its_kernel) memory->require_no_kernel();

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "carillon/detail/host/argument_checks.hpp"
-#include "carillon/detail/host/channel_parts.hpp"
 #include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/read_counters.hpp"
 #include "carillon/error.hpp"
@@ -111,18 +110,11 @@ void ChannelMemory::require_no_kernel() const {
     if (has_kernel_) throw_has_kernel();
 }
 
-void ChannelMemory::reset(detail::Sequence first) {
+void ChannelMemory::reset(std::optional<Sequence> first) {
     detail::in_call("ChannelMemory::reset", [&] {
-        detail::check_first(first);
+        if (first) detail::check_first(*first);
         require_no_kernel();
-        first_ = first;
-        make_empty();
-    });
-}
-
-void ChannelMemory::reset() {
-    detail::in_call("ChannelMemory::reset", [&] {
-        require_no_kernel();
+        first_ = first.value_or(first_);
         make_empty();
     });
 }
@@ -197,38 +189,4 @@ detail::ChannelTable ChannelMemory::device_view() const {
             in_pairs_};
 }
 
-namespace detail {
-
-ChannelParts own_channel(Device const& device, std::shared_ptr<ChannelMemory> memory,
-                         unsigned index, ChannelShape const& shape, HostWait wait,
-                         std::shared_ptr<ChannelPeer> kernel, std::uint64_t* doorbell) {
-    auto checked = checked_memory(device, std::move(memory), index, shape, kernel != nullptr);
-    ChannelTable const table = checked->host_view();
-    return {.view = table.channel(index),
-            .far = device.access(checked->device_memory()),
-            .wait = wait,
-            .counters = table.counters(index),
-            .served_by = checked->served_by(),
-            .kernel = std::move(kernel),
-            .memory = std::move(checked),
-            .index = index,
-            .doorbell = doorbell};
-}
-
-ChannelParts own_channel(Device const& device, ChannelShape const& shape) {
-    return own_channel(device, std::make_shared<ChannelMemory>(device, 1, shape), 0, shape,
-                       HostWait::for_kernel(device.traits(), 1), nullptr, nullptr);
-}
-
-ChannelView device_channel(ChannelParts const& parts) {
-    if (parts.memory == nullptr) throw UsageError("the kernel is another process's");
-    if (parts.kernel != nullptr) {
-        throw UsageError(
-            "a block of the PersistentKernel has this end: one of a Channel that "
-            "you make is for a kernel that you write");
-    }
-    return parts.memory->device_view().channel(parts.index);
-}
-
-}  // namespace detail
 }  // namespace carillon

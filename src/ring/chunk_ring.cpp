@@ -3,9 +3,15 @@
 
 #include <fmt/format.h>
 
+#include <memory>
+#include <utility>
+
+#include "carillon/arena.hpp"
 #include "carillon/copy.hpp"
 #include "carillon/detail/host/argument_checks.hpp"
+#include "carillon/device.hpp"
 #include "carillon/error.hpp"
+#include "carillon/memory.hpp"
 #include "error/sizes.hpp"
 
 namespace carillon::detail {
@@ -13,72 +19,69 @@ namespace {
 
 constexpr std::size_t chunk_alignment = 256;  // a GPU's loads are best aligned to this
 
-std::size_t stride_of(ChunkRingOptions const& options) {
-    return (options.chunk_bytes + chunk_alignment - 1) / chunk_alignment * chunk_alignment;
-}
-
-ChunkRingOptions const& checked(ChunkRingOptions const& options) {
-    check_capacity(options.chunks);
-    check_chunk_bytes(options.chunk_bytes);
-    check_first(options.for_tests.first);
-    return options;
-}
-
 // If memory is cached, streaming stores would only evict it.
 StoreKind copy_stores(HostStores stores) {
     return stores.kind == StoreKind::cached ? StoreKind::cached : best_copy_stores();
 }
 
+struct OwnChunks {
+    Memory own{};  // unless it is an arena's piece
+    ArenaPiece piece{};
+    Memory credit;
+};
+
 }  // namespace
 
-ChunkRingState::ChunkRingState(Device const& device, ChunkRingOptions const& options,
-                               Arena const* arena) try
-    : chunks_(checked(options).chunks),
-      chunk_bytes_(options.chunk_bytes),
-      credit_(device.allocate_host(sizeof(Line))),
-      copy_(copy_stores(device.stores())),
-      wait_(HostWait::for_kernel(device.traits(), 1, options.wait)) {
-    std::size_t const stride = stride_of(options);
-    std::size_t const data = chunks_ * stride;
-    std::size_t const size = data + chunks_ * sizeof(Line);
+ObjectEnd<ChunkRingView> own_chunk_ring(Device const* of, Arena const* arena,
+                                        ChunkRingOptions const& options) try {
+    Device const& device = arena == nullptr ? *of : arena->device();
+    std::uint32_t const chunks = options.chunks;
+    check_capacity(chunks);
+    std::size_t const bytes = checked_chunk_bytes(options.chunk_bytes);
+    check_first(options.for_tests.first);
+    auto own = std::make_shared<OwnChunks>(OwnChunks{.credit = device.allocate_host(sizeof(Line))});
+    HostWait const wait = HostWait::for_kernel(device.traits(), 1, options.wait);
+    std::size_t const stride = (bytes + chunk_alignment - 1) / chunk_alignment * chunk_alignment;
+    std::size_t const data = chunks * stride;
+    std::size_t const size = data + chunks * sizeof(Line);
     if (arena == nullptr) {
-        own_ = device.allocate(size);
+        own->own = device.allocate(size);
     } else {
-        piece_ = arena->allocate(size);
+        own->piece = arena->allocate(size);
     }
-    auto const view = [&](void* chunks, void* credit) {
-        auto* const begin = static_cast<std::byte*>(chunks);
-        return ChunkRingView{
-            {reinterpret_cast<Line*>(begin + data), static_cast<std::uint64_t*>(credit), chunks_,
-             options.for_tests.first},
-            begin,
-            stride};
+    auto const view = [&](void* begin, void* credit) {
+        auto* const first = static_cast<std::byte*>(begin);
+        return ChunkRingView{{reinterpret_cast<Line*>(first + data),
+                              static_cast<std::uint64_t*>(credit), chunks, options.for_tests.first},
+                             first,
+                             stride};
     };
-    Memory const& memory = arena == nullptr ? own_ : piece_.memory();
-    ChunkRingView const host =
-        view(arena == nullptr ? own_.host_ptr() : piece_.host_ptr(), credit_.host_ptr());
-    device_ =
-        view(arena == nullptr ? own_.device_ptr() : piece_.device_ptr(), credit_.device_ptr());
+    auto const both = [&](auto const& memory) {
+        return std::pair(view(memory.host_ptr(), own->credit.host_ptr()),
+                         view(memory.device_ptr(), own->credit.device_ptr()));
+    };
+    auto const [host, on_device] = arena == nullptr ? both(own->own) : both(own->piece);
+    Memory const& memory = arena == nullptr ? own->own : own->piece.memory();
     format_ring(host.ring);
-    memory.flush(piece_.offset() + data, size - data);
-    producer_.emplace(host, device.access(memory), HostCached());
+    memory.flush(own->piece.offset() + data, size - data);
+    return {.view = host,
+            .far = device.access(memory),
+            .wait = wait,
+            .chunk_bytes = bytes,
+            .device = on_device,
+            .memory = std::move(own)};
 } catch (...) {
     throw_named("ChunkRing");
 }
 
-ChunkRingState::ChunkRingState(LeasedEnd<ChunkRingView> const& lent)
-    : lent_by_(lent.lease),
-      chunks_(lent.view.ring.capacity),
-      chunk_bytes_(lent.chunk_bytes),
-      copy_(copy_stores(lent.far.stores())),
-      wait_(lent.wait),
-      device_(lent.view) {
-    producer_.emplace(lent.view, lent.far, HostCached());
-}
+ChunkRingState::ChunkRingState(ObjectEnd<ChunkRingView> end)
+    : end_(std::move(end)),
+      copy_(copy_stores(end_.far.stores())),
+      producer_(end_.view, end_.far, HostCached()) {}
 
 Sequence ChunkRingState::claim(std::chrono::nanoseconds timeout) {
     Sequence claimed = 0;
-    bool const in_time = wait_.until(
+    bool const in_time = end_.wait.until(
         [&] {
             claimed = try_claim();
             return claimed != 0;
@@ -90,13 +93,13 @@ Sequence ChunkRingState::claim(std::chrono::nanoseconds timeout) {
 
 void ChunkRingState::fill(Sequence sequence, std::size_t offset,
                           std::span<std::byte const> from) const {
-    stream_copy(copy_, producer_->data(sequence) + offset, from.data(), from.size());
+    stream_copy(copy_, producer_.data(sequence) + offset, from.data(), from.size());
 }
 
 void ChunkRingState::require(std::size_t offset, std::size_t size) const {
-    if (offset <= chunk_bytes_ && size <= chunk_bytes_ - offset) return;
+    if (offset <= end_.chunk_bytes && size <= end_.chunk_bytes - offset) return;
     throw UsageError(fmt::format("{} bytes from byte {} on, of a chunk of {} bytes", size, offset,
-                                 chunk_bytes_));
+                                 end_.chunk_bytes));
 }
 
 }  // namespace carillon::detail

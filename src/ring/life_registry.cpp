@@ -30,8 +30,7 @@ class LifeLock {
         if (error != 0) throw SystemError("pthread_mutex_init", error);
     }
     ~LifeLock() { pthread_mutex_destroy(&mutex_); }
-    LifeLock(LifeLock const&) = delete;
-    LifeLock& operator=(LifeLock const&) = delete;
+    LifeLock& operator=(LifeLock&&) = delete;
 
     enum class Tried { taken, alive, died };  // after taken and died the caller holds it
 
@@ -88,8 +87,7 @@ struct LifeRegistry::Members {
             }
         }
     }
-    Members(Members const&) = delete;
-    Members& operator=(Members const&) = delete;
+    Members& operator=(Members&&) = delete;
 
     // Another thread than the living holder of the lock has left its end.
     void leave_life(unsigned i) noexcept {

@@ -2,10 +2,14 @@
 #include "carillon/detail/host/read_counters.hpp"
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cstdint>
+#include <utility>
 
 #include "carillon/detail/access/host_near_far.hpp"
 #include "carillon/detail/wire/line.hpp"
+#include "carillon/kernel_state.hpp"
 
 namespace carillon::detail {
 namespace {
@@ -39,6 +43,11 @@ Sequence last_in_a_row(RingView const& replies, Sequence taken, std::uint32_t de
     while (there < std::min(depth, most) && is_there(HostCached(), replies, taken + there + 1))
         ++there;
     return taken + there;
+}
+
+// Acquire: later loads come after it.
+Sequence load_first(Sequence& word) {
+    return std::atomic_ref(word).load(std::memory_order_acquire);
 }
 
 }  // namespace
@@ -76,4 +85,46 @@ ChannelCounters with_gone(ChannelCounters sum, ChannelCounters const& gone) {
     return sum;
 }
 
+// `taken` is read before `submitted`, since a reply is taken after its request was sent, and again
+// after it, since requests are sent into the room that replies have left meanwhile.
+char const* CounterWatch::look(CounterWords& words, std::uint32_t capacity) {
+    Sequence const taken = load_first(words.taken);
+    Sequence const submitted = load_first(words.submitted);
+    return look({taken, submitted, load_first(words.taken)}, capacity);
+}
+
+char const* CounterWatch::look(Read const& read, std::uint32_t capacity) {
+    char const* const found = wrong(read, capacity);
+    bool const before = std::exchange(suspected_, found != nullptr);
+    return before ? found : nullptr;
+}
+
+char const* CounterWatch::wrong(Read const& read, std::uint32_t capacity) {
+    auto const [taken, submitted, taken_later] = read;
+    bool const backwards = submitted < submitted_ || taken < taken_ || taken_later < taken;
+    submitted_ = std::max(submitted_, submitted);
+    taken_ = std::max(taken_, taken_later);
+    if (backwards) return "its count of requests runs backwards";
+    if (taken > submitted) return "it has taken more replies than it has sent requests";
+    if (submitted > taken_later && submitted - taken_later > capacity) {
+        return "it has more requests under way than there are slots";
+    }
+    return nullptr;
+}
+
 }  // namespace carillon::detail
+
+namespace carillon {
+
+std::string_view to_string(KernelState state) {
+    static constexpr std::array<std::string_view, 5> names{"starting", "running", "draining",
+                                                           "stopped", "failed"};
+    return names.at(static_cast<std::size_t>(state));
+}
+
+std::string_view to_string(BlockActivity activity) {
+    static constexpr std::array<std::string_view, 4> names{"idle", "busy", "stuck", "ended"};
+    return names.at(static_cast<std::size_t>(activity));
+}
+
+}  // namespace carillon

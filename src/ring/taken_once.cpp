@@ -97,8 +97,8 @@ void each_end(void const* bytes, std::size_t size, Use&& use) {
 void require_usable(FoundEnd const& found, BlockNumbers numbers) {
     if (found.owned && numbers == BlockNumbers::unknown) {
         throw UsageError(
-            fmt::format("block {} owns {}, but here no block knows its number: "
-                        "OwnedByBlock is for a body of launch",
+            fmt::format("block {} owns {}, but here no block knows its number: OwnedByBlock is for "
+                        "a body of launch",
                         found.end.owning_block(), found.end.what()));
     }
 }
@@ -122,14 +122,13 @@ void TakenOnce::take(std::string_view giver, CodeLocation const& taker,
     bool const taken = first_.file != nullptr;
     if (taken && *taker.file == '\0') {
         throw UsageError(
-            "the device's end was given already: it is for one kernel, once; "
-            "make an object for each");
+            "the device's end was given already: it is for one kernel, once; make an object for "
+            "each");
     }
     if (taken) {
         throw UsageError(
-            fmt::format("{}:{} takes an end that {}:{} has taken: it is for one "
-                        "kernel, once; for several make a ring for each, or a "
-                        "MpmcRing",
+            fmt::format("{}:{} takes an end that {}:{} has taken: it is for one kernel, once; for "
+                        "several make a ring for each, or a MpmcRing",
                         taker.file, taker.line, first_.file, first_.line));
     }
     GivenEnds& ends = given_ends();
@@ -149,12 +148,16 @@ void EndsOfBlocks::add(unsigned block, void const* bytes, std::size_t size) {
             throw UsageError(fmt::format("block {} has {}, which block {} owns", block,
                                          found.end.what(), found.end.owning_block()));
         }
-        auto const [had, is_new] = block_of_.try_emplace(found.address, block);
-        if (is_new) count_launch(found.end);
+        std::pair<void const*, unsigned> const has(found.address, block);
+        auto had = std::ranges::lower_bound(block_of_, has.first, {}, &decltype(has)::first);
+        if (had == block_of_.end() || had->first != has.first) {
+            had = block_of_.insert(had, has);
+            count_launch(found.end);
+        }
         if (had->second == block) return;
         throw UsageError(
-            fmt::format("blocks {} and {} have {}: two copies of it would lose "
-                        "messages; make an object for each block",
+            fmt::format("blocks {} and {} have {}: two copies of it would lose messages; make an "
+                        "object for each block",
                         had->second, block, found.end.what()));
     });
 }
@@ -166,8 +169,7 @@ void refuse_copied_ends(void const* bytes, std::size_t size, unsigned blocks,
         require_usable(found, numbers);
         if (found.owned && end.owning_block() >= blocks) {
             throw UsageError(
-                fmt::format("block {} owns {}, but there are {} blocks: nobody "
-                            "would use it",
+                fmt::format("block {} owns {}, but there are {} blocks: nobody would use it",
                             end.owning_block(), end.what(), blocks));
         }
         if (blocks == 1 || found.owned) {
@@ -176,14 +178,12 @@ void refuse_copied_ends(void const* bytes, std::size_t size, unsigned blocks,
         }
         if (blocks == 0) {
             throw UsageError(
-                fmt::format("each lane of a warp would have a copy of {}, and "
-                            "messages would be lost: only a handler that one "
-                            "thread of a block runs can have it",
+                fmt::format("each lane of a warp would have a copy of {}, and messages would be "
+                            "lost: only a handler that one thread of a block runs can have it",
                             end.what()));
         }
         throw UsageError(
-            fmt::format("each of {} blocks would have a copy of {}, and "
-                        "messages would be lost: {}",
+            fmt::format("each of {} blocks would have a copy of {}, and messages would be lost: {}",
                         blocks, end.what(), cure));
     });
 }
@@ -198,10 +198,8 @@ std::uint64_t mark_as_owned(void const* bytes, std::size_t size, unsigned block)
         }
         owner = end.owner;
         if (end.owning_block() == block) return;
-        throw UsageError(
-            fmt::format("block {} owns {} already, and block {} "
-                        "cannot",
-                        end.owning_block(), end.what(), block));
+        throw UsageError(fmt::format("block {} owns {} already, and block {} cannot",
+                                     end.owning_block(), end.what(), block));
     });
     return owner == 0 ? block : owner;
 }

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "carillon/device.hpp"
+#include "carillon/error.hpp"
 #include "error/sizes.hpp"
 #include "serving/client_messages.hpp"
 
@@ -14,6 +16,9 @@ ByteShape MessageOf<Bytes>::checked(char const* what, std::size_t bytes, std::si
                                     std::size_t most) {
     if (bytes >= least && bytes <= most) return {bytes};
     throw UsageError(fmt::format("a {} of {} bytes, which are {} to {}", what, bytes, least, most));
+}
+bool MessageOf<Bytes>::is_gpu(Device const* device) {
+    return device != nullptr && !device->emulated();
 }
 
 MessageType described(MessageOf<Bytes> const& message, BytesType const& type,

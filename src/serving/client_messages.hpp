@@ -24,12 +24,12 @@
 #include <vector>
 
 #include "carillon/buffer.hpp"
-#include "carillon/counters.hpp"
 #include "carillon/detail/host/message_types.hpp"
 #include "carillon/detail/protocol/channel_view.hpp"
 #include "carillon/device_info.hpp"
 #include "carillon/error.hpp"
 #include "carillon/kernel_options.hpp"
+#include "carillon/kernel_state.hpp"
 #include "carillon/object_kind.hpp"
 
 namespace carillon::detail {

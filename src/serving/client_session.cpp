@@ -19,8 +19,8 @@
 #include "carillon/store.hpp"
 #include "os/process.hpp"
 #include "serving/buffer_access.hpp"
-#include "serving/published_log.hpp"
 #include "serving/object_kinds.hpp"
+#include "serving/published_log.hpp"
 
 namespace carillon::detail {
 namespace {
@@ -337,13 +337,13 @@ LogReader Connection::log(NameArgument object) const {
 }
 
 template <class Layout>
-detail::LeasedEnd<typename Layout::View> Connection::end_of(std::string_view object,
+detail::ObjectEnd<typename Layout::View> Connection::end_of(std::string_view object,
                                                             ObjectKind kind,
                                                             detail::MessageType const& type) const {
     return owned_here(session_).template end_of<Layout>(object, kind, type);
 }
 #define CARILLON_END_OF(Layout)                                                          \
-    template detail::LeasedEnd<detail::Layout::View> Connection::end_of<detail::Layout>( \
+    template detail::ObjectEnd<detail::Layout::View> Connection::end_of<detail::Layout>( \
         std::string_view, ObjectKind, detail::MessageType const&) const;
 CARILLON_END_OF(MailboxLayout)
 CARILLON_END_OF(RingToDeviceLayout)

@@ -4,7 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
+
 #include <map>
 #include <memory>
 #include <mutex>
@@ -19,7 +19,7 @@
 #include "carillon/channel_memory.hpp"
 #include "carillon/connection.hpp"
 #include "carillon/detail/access/host_near_far.hpp"
-#include "carillon/detail/host/channel_lease.hpp"
+#include "carillon/detail/host/channel_parts.hpp"
 #include "carillon/detail/host/deadline.hpp"
 #include "carillon/detail/host/message_types.hpp"
 #include "carillon/detail/host/process_mark.hpp"
@@ -109,7 +109,7 @@ class ClientSession final : public LeaseListener,
     [[nodiscard]] ChannelParts attach(std::string_view object, MessageTypes const& types);
     // The host's end of an object. `type`: of its values. A log is a mailbox, too.
     template <class Layout>
-    [[nodiscard]] LeasedEnd<typename Layout::View> end_of(std::string_view object, ObjectKind kind,
+    [[nodiscard]] ObjectEnd<typename Layout::View> end_of(std::string_view object, ObjectKind kind,
                                                           MessageType const& type);
     [[nodiscard]] Link const& link() const { return *link_; }
     [[nodiscard]] OwnerStatus status();
@@ -162,10 +162,11 @@ class ClientLease final : public ChannelLease {
     void require_alive() override {
         if (state_word() != KernelState::draining) require_open();
     }
-    void ask(std::function<bool()> answered) override {
+    void ask(bool (*answered)(void const*), void const* of) override {
         if (session_->inherited()) return;  // the holder of the lock may not be there
         std::lock_guard const lock(mutex_);
-        answered_ = std::move(answered);
+        answered_ = answered;
+        asked_of_ = of;
     }
 
     [[nodiscard]] std::uint32_t number() const { return mapped_.attached().lease; }
@@ -176,7 +177,7 @@ class ClientLease final : public ChannelLease {
     // Whether to tell that all is answered: once, if that is so.
     [[nodiscard]] bool newly_drained() {
         std::lock_guard const lock(mutex_);
-        if (told_ || (answered_ && !answered_())) return false;
+        if (told_ || (answered_ != nullptr && !answered_(asked_of_))) return false;
         return told_ = true;
     }
     // The owner could not be told that.
@@ -202,13 +203,14 @@ class ClientLease final : public ChannelLease {
     std::string object_;
     MappedChannel mapped_;
     mutable std::mutex mutex_;
-    std::function<bool()> answered_;
+    bool (*answered_)(void const*) = nullptr;
+    void const* asked_of_ = nullptr;
     bool told_ = false;
     std::string ended_;  // why the owner has taken it back; empty while it has not
 };
 
 template <class Layout>
-LeasedEnd<typename Layout::View> ClientSession::end_of(std::string_view object, ObjectKind kind,
+ObjectEnd<typename Layout::View> ClientSession::end_of(std::string_view object, ObjectKind kind,
                                                        MessageType const& type) {
     auto lease = lease_of(object, kind, {type, type});
     MappedChannel const& mapped = lease->mapped();
@@ -216,7 +218,7 @@ LeasedEnd<typename Layout::View> ClientSession::end_of(std::string_view object, 
     // (detail/protocol/mailbox_protocol.hpp).
     std::optional<PublishMode> mode;
     if (std::is_same_v<Layout, MailboxLayout>) mode = PublishMode::one_step;
-    return {lease, mapped.view_of<Layout>(), mapped.access(mode),
+    return {LentBy(lease), mapped.view_of<Layout>(), mapped.access(mode),
             mapped.wait(link_->options().wait), mapped.attached().chunk_bytes};
 }
 

@@ -83,8 +83,8 @@ void PublishedLog::write(LogRecord const& record) {
     writer_->set(message);
 }
 
-LogReaderState::LogReaderState(LeasedEnd<MailboxView> const& end)
-    : lent_by_(end.lease), view_(end.view), next_(oldest(newest())) {}
+LogReaderState::LogReaderState(ObjectEnd<MailboxView> const& end)
+    : lent_by_(end.lent_by), view_(end.view), next_(oldest(newest())) {}
 
 Sequence LogReaderState::newest() const { return HostCached().load_word(view_.newest); }
 

@@ -11,7 +11,7 @@
 #include <optional>
 
 #include "carillon/detail/access/host_near_far.hpp"
-#include "carillon/detail/host/channel_lease.hpp"
+#include "carillon/detail/host/channel_parts.hpp"
 #include "carillon/detail/host/message_types.hpp"
 #include "carillon/detail/host/process_mark.hpp"
 #include "carillon/detail/protocol/mailbox_protocol.hpp"
@@ -60,7 +60,7 @@ class PublishedLog {
 // passes over whatever no owner of this library writes.
 class LogReaderState : public ProcessMark {
    public:
-    explicit LogReaderState(LeasedEnd<MailboxView> const& end);
+    explicit LogReaderState(ObjectEnd<MailboxView> const& end);
 
     // The next message, if it comes in time. Throws as LentBy::require_there().
     [[nodiscard]] std::optional<LogRecord> next(std::chrono::nanoseconds timeout);

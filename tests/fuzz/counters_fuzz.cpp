@@ -3,7 +3,6 @@
 // counts that the owner shows, and whether the owner ends the client.
 #include <array>
 
-#include "carillon/detail/host/counter_watch.hpp"
 #include "carillon/detail/host/read_counters.hpp"
 #include "carillon/detail/protocol/channel_view.hpp"
 #include "carillon/detail/protocol/ring_view.hpp"

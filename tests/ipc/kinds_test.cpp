@@ -82,7 +82,8 @@ TEST_P(BufferKindsTest, kernelsFindThemOnTheDevice) {
     SocketPath const path;
     Store const store(device());
     Server const server = store.serve(path.get());
-    Store const client(path.get(), {.timeout = patience, .device = device()});
+    Store const client(path.get(),
+                       {.timeout = patience, .device = std::make_shared<Device>(device())});
     std::vector<std::byte> bytes(50'000);
     for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i * 11);
     Buffer made = client.create("bytes", bytes.size());

@@ -157,7 +157,8 @@ TEST_P(ObjectsOnDeviceTest, bufferThatAKernelHasWrittenIsReadByOthers) {
     SocketPath const path;
     Store const store(device());
     Server const server = store.serve(path.get());
-    Store const maker(path.get(), {.timeout = patience, .device = device()});
+    Store const maker(path.get(),
+                      {.timeout = patience, .device = std::make_shared<Device>(device())});
     Store const reader(path.get(), {.timeout = patience});
     Buffer made = maker.create("words", count * sizeof(std::uint64_t));
     auto const kernel = launch(

@@ -111,21 +111,23 @@ TEST(ProcessesTest, childOfAClientThatIsBeingAskedLetsItsChannelGo) {
     // 1. P drains; C's thread is asked whether all is answered, and is at that.
     std::atomic<bool> asked = false;
     std::atomic<bool> go_on = false;
-    leased.lease->ask([&] {
+    auto const answered = [&] {
         asked = true;
         return eventually([&] { return go_on.load(); });
-    });
+    };
+    using Answered = decltype(answered);
+    leased.lease->ask([](void const* of) { return (*static_cast<Answered*>(of))(); }, &answered);
     EXPECT_THROW(kernel.drain({}), TimeoutError);
     ASSERT_TRUE(eventually([&] { return asked.load(); }));
     // 2. C forks. The child does not wait for threads that it does not have.
     EXPECT_EQ(in_child([&] {
-                  leased.lease->ask(nullptr);
+                  leased.lease->ask(nullptr, nullptr);
                   return 0;
               }),
               0);
     go_on = true;
     EXPECT_NO_THROW(kernel.drain(patience));
-    leased.lease->ask(nullptr);
+    leased.lease->ask(nullptr, nullptr);
 }
 
 }  // namespace

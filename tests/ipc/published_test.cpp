@@ -258,8 +258,8 @@ TEST_F(LogClientsTest, whatNoOwnerWritesIsPassedOver) {
     detail::PublishedLog log(device(), 4);
     MailboxView const view = log.object()->host_view();
     auto const reader = [&] {
-        return detail::LogReaderState({nullptr, view, HostMapped(HostStores{}),
-                                       HostWait::for_kernel(device().traits(), 1, {})});
+        return detail::LogReaderState(
+            {{}, view, HostMapped(HostStores{}), HostWait::for_kernel(device().traits(), 1, {})});
     };
     log.write({1, 2, LogLevel::info, "good"});
     MailboxView next = view;

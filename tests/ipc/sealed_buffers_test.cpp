@@ -38,7 +38,8 @@ class SealedBuffersTest : public DeviceTest {
         return store().serve(path_.get(), options);
     }
     [[nodiscard]] Store connect() const {
-        return Store(path_.get(), {.timeout = patience, .device = device()});
+        return Store(path_.get(),
+                     {.timeout = patience, .device = std::make_shared<Device>(device())});
     }
     void end_store() { store_.reset(); }
 

@@ -580,7 +580,7 @@ TEST_P(HostileObjectsTest, garbageInAMailbox) {
             "gains", ObjectKind::mailbox, detail::message_type<Gains>(mailbox_lines<Gains>));
         Gains any{};
         for (unsigned i = 0; i < rounds; ++i) {
-            scribble(*lent.lease, random);
+            scribble(lent.lent_by.lease(), random);
             (void)end.refresh(any);
         }
     }
@@ -609,8 +609,8 @@ TEST_P(HostileObjectsTest, garbageInRings) {
             "fills", ObjectKind::ring_to_host, detail::message_type<Ask>());
         Ask any{};
         for (unsigned i = 0; i < rounds; ++i) {
-            scribble(*to_device.lease, random);
-            scribble(*to_host.lease, random);
+            scribble(to_device.lent_by.lease(), random);
+            scribble(to_host.lent_by.lease(), random);
             (void)in.try_pop(any);
             (void)out.try_push(any);
         }
@@ -641,7 +641,7 @@ TEST_P(HostileObjectsTest, garbageInChunksAndLiesAboutTheirSizes) {
         RingView const& ring = lent.view.ring;
         Sequence next = ring.first;
         for (unsigned i = 0; i < rounds; ++i) {
-            scribble(*lent.lease, random);
+            scribble(lent.lent_by.lease(), random);
             // Whole lines too, of any size, some of which are said to be dropped.
             detail::ChunkState const lie{static_cast<std::uint32_t>(random()),
                                          static_cast<std::uint32_t>(random() % 2)};
@@ -650,7 +650,7 @@ TEST_P(HostileObjectsTest, garbageInChunksAndLiesAboutTheirSizes) {
             ChunkView<std::uint64_t> chunk{};
             if (!end.try_take(chunk)) continue;
             ASSERT_LE(chunk.size, chunk_bytes);
-            scribble(*lent.lease, random);
+            scribble(lent.lent_by.lease(), random);
             (void)end.release(chunk.sequence);
         }
     }

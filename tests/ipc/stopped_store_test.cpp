@@ -36,7 +36,7 @@ class StoppedStoreTest : public DeviceTest {
     }
     [[nodiscard]] Store connect(ConnectOptions options = {}) const {
         if (options.timeout == ConnectOptions().timeout) options.timeout = patience;
-        options.device = device();
+        options.device = std::make_shared<Device>(device());
         return Store(path_.get(), options);
     }
     void stop() const { ASSERT_TRUE(owner_->stop()); }

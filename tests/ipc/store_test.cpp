@@ -50,7 +50,7 @@ class StoreOnDeviceTest : public DeviceTest {
     [[nodiscard]] Store& store() { return *store_; }
     [[nodiscard]] std::string path() const { return path_.get(); }
     [[nodiscard]] Store connect() const {
-        return Store(path(), {.timeout = patience, .device = device()});
+        return Store(path(), {.timeout = patience, .device = std::make_shared<Device>(device())});
     }
 
    private:

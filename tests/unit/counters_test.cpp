@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "carillon/carillon.hpp"
-#include "carillon/detail/host/counter_watch.hpp"
 #include "carillon/detail/host/read_counters.hpp"
 #include "support/eventually.hpp"
 #include "support/ring_memory.hpp"

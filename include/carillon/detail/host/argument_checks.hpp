@@ -28,8 +28,8 @@ void check_first(Sequence first);
 // Checks an object that is lent to other processes: check_capacity, check_first, and that readers
 // are 1 to 1024.
 void check_shared(std::uint32_t capacity, unsigned readers, Sequence first);
-// Throws UsageError unless a chunk can have this size.
-void check_chunk_bytes(std::size_t bytes);
+// Returns `bytes`. Throws UsageError unless a chunk can have this size.
+std::uint32_t checked_chunk_bytes(std::size_t bytes);
 
 // Returns `memory`. Throws UsageError for none, for another device's, if it has no channel `index`,
 // or no room for messages of `shape`, whose capacity is ignored; and, unless it is

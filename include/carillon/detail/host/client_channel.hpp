@@ -8,10 +8,7 @@
 #include <memory>
 #include <utility>
 
-#include "carillon/counters.hpp"
-#include "carillon/detail/host/channel_lease.hpp"
 #include "carillon/detail/host/channel_parts.hpp"
-#include "carillon/detail/host/channel_peer.hpp"
 #include "carillon/detail/host/host_channel.hpp"
 #include "carillon/detail/host/message_of.hpp"
 #include "carillon/detail/host/process_mark.hpp"
@@ -84,8 +81,15 @@ class alignas(64) ClientEnd<Channels, Request, Reply> : public ClientChannel<Req
                KernelOfClient(parts.wait, parts.kernel.get())),
           parts_(std::move(parts)),
           request_(request),
-          reply_(reply),
-          asked_(parts_.lease, [this] { return this->all_answered(); }) {}
+          reply_(reply) {
+        if (parts_.lease == nullptr) return;
+        parts_.lease->ask(
+            [](void const* end) { return static_cast<ClientEnd const*>(end)->all_answered(); },
+            this);
+    }
+    ~ClientEnd() {
+        if (parts_.lease != nullptr) parts_.lease->ask(nullptr, nullptr);
+    }
 
     // Channel `index` of the device's `memory`. `kernel`: nullptr if nobody watches it. `doorbell`:
     // the host's address of what rings for a block that watches many channels; or nullptr.
@@ -139,7 +143,6 @@ class alignas(64) ClientEnd<Channels, Request, Reply> : public ClientChannel<Req
     [[no_unique_address]] MessageOf<Request> request_;
     [[no_unique_address]] MessageOf<Reply> reply_;
     mutable TakenOnce taken_;
-    AnswersWatched asked_;  // destroyed first: it asks the ends
 };
 
 }  // namespace carillon::detail

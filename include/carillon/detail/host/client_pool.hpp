@@ -69,8 +69,6 @@ class ClientEnd<Pool, Request, Reply> {
     }
     ClientEnd(ClientEnd&&) noexcept = default;
     ClientEnd& operator=(ClientEnd&&) = delete;
-    ClientEnd(ClientEnd const&) = delete;
-    ClientEnd& operator=(ClientEnd const&) = delete;
     ~ClientEnd() = default;
 
     void require_own() const { mark_.require_own(); }

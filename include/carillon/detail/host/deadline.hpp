@@ -4,7 +4,6 @@
 // Every duration of the interface may have any value: 0 or less looks once, max() waits for ever.
 #pragma once
 
-#include <algorithm>
 #include <chrono>
 
 #include "carillon/detail/wire/language.hpp"
@@ -29,7 +28,8 @@ class Deadline {
     // 0 once the deadline has passed.
     [[nodiscard]] std::chrono::nanoseconds left() const {
         if (at_ == never) return (std::chrono::nanoseconds::max)();
-        return (std::max<std::chrono::nanoseconds>)(at_ - Clock::now(), {});
+        std::chrono::nanoseconds const left = at_ - Clock::now();
+        return left.count() > 0 ? left : std::chrono::nanoseconds(0);
     }
 
    private:

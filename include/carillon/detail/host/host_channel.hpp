@@ -2,7 +2,6 @@
 // The CPU's ends of a channel and what became of each request. Nothing here waits.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -43,8 +42,7 @@ class HostChannel : public Kernel {
         tell_submitted();
         tell_taken();
     }
-    HostChannel(HostChannel const&) = delete;
-    HostChannel& operator=(HostChannel const&) = delete;
+    HostChannel& operator=(HostChannel&&) = delete;
 
     // Sends a request, or returns nothing when as many replies are outstanding as there are slots.
     // Throws as require_open(), which it calls after all_answered() has become false for the
@@ -188,7 +186,7 @@ class HostChannel : public Kernel {
     // of another. It looks anew if fewer are known.
     [[nodiscard]] std::size_t places(std::size_t count) {
         if (places_ < count) look_for_places(count);
-        return std::min<std::size_t>(places_, count);
+        return places_ < count ? places_ : count;
     }
     [[gnu::noinline]] void look_for_places(std::size_t count) {
         // Outstanding replies always have room in the reply ring, even if nobody ever looks again.
@@ -198,7 +196,7 @@ class HostChannel : public Kernel {
         if (kept_count_ == 0) [[likely]]
             return;
         places_ = 0;
-        auto const most = static_cast<std::uint32_t>(std::min<std::uint64_t>(room, count));
+        auto const most = static_cast<std::uint32_t>(room < count ? room : count);
         while (places_ < most && place(requests_.next() + places_).state == State::none) ++places_;
     }
 

@@ -18,8 +18,7 @@
 #include <vector>
 
 #include "carillon/channel_memory.hpp"
-#include "carillon/counters.hpp"
-#include "carillon/detail/host/channel_peer.hpp"
+#include "carillon/detail/host/channel_parts.hpp"
 #include "carillon/detail/host/deadline.hpp"
 #include "carillon/detail/host/process_mark.hpp"
 #include "carillon/detail/host/thread.hpp"
@@ -27,6 +26,7 @@
 #include "carillon/device.hpp"
 #include "carillon/device_traits.hpp"
 #include "carillon/kernel_options.hpp"
+#include "carillon/kernel_state.hpp"
 #include "carillon/launch.hpp"
 
 namespace carillon::detail {

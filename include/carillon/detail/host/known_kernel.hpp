@@ -16,8 +16,7 @@ class KnownKernel {
 
     explicit KnownKernel(Function made_of) noexcept;
     ~KnownKernel();
-    KnownKernel(KnownKernel const&) = delete;
-    KnownKernel& operator=(KnownKernel const&) = delete;
+    KnownKernel& operator=(KnownKernel&&) = delete;
 
     [[nodiscard]] Function function() const { return function_; }
     // Later kernels have larger numbers.

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <functional>
 #include <optional>
 #include <vector>
@@ -20,8 +21,6 @@ class LifeRegistry {
    public:
     explicit LifeRegistry(unsigned size);
     ~LifeRegistry();
-    LifeRegistry(LifeRegistry const&) = delete;
-    LifeRegistry& operator=(LifeRegistry const&) = delete;
 
     // A place for the calling thread, as a number: it differs each time a place is given out.
     // Nothing if all are in use.

@@ -2,8 +2,10 @@
 // Counters of a channel, read from the words that its client writes.
 #pragma once
 
-#include "carillon/counters.hpp"
+#include <cstdint>
 #include "carillon/detail/access/host_near_far.hpp"
+#include "carillon/kernel_state.hpp"
+
 #include "carillon/detail/protocol/channel_view.hpp"
 #include "carillon/detail/protocol/ring_view.hpp"
 
@@ -28,5 +30,35 @@ struct LeasedCounters {
 
 // The sum after the client of `gone` has left: its outstanding requests count as dropped.
 [[nodiscard]] ChannelCounters with_gone(ChannelCounters sum, ChannelCounters const& gone);
+
+// Checks whether a client of another process follows the protocol, by its own count of requests.
+// The client may write anything there at any time. For one lease. A client of the library never
+// fails two looks in a row: each number only grows, a request comes before its reply, and no more
+// requests are outstanding than there are slots. The numbers are read at different moments, and
+// only what that cannot explain is a fault.
+class CounterWatch {
+   public:
+    // Begins anew, with no messages so far.
+    void begin(Sequence first) { *this = CounterWatch(first - 1); }
+    // The fault, for people; nullptr: none, or it is the first time.
+    [[nodiscard]] char const* look(CounterWords& words, std::uint32_t capacity);
+    // Checks numbers that were read in this order, while the client went on.
+    struct Read {
+        Sequence taken;
+        Sequence submitted;
+        Sequence taken_later;
+    };
+    [[nodiscard]] char const* look(Read const& read, std::uint32_t capacity);
+
+    CounterWatch() = default;
+
+   private:
+    explicit CounterWatch(Sequence before) : submitted_(before), taken_(before) {}
+    [[nodiscard]] char const* wrong(Read const& read, std::uint32_t capacity);
+
+    Sequence submitted_ = 0;  // the highest seen so far
+    Sequence taken_ = 0;
+    bool suspected_ = false;
+};
 
 }  // namespace carillon::detail

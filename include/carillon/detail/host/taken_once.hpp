@@ -6,8 +6,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/language.hpp"
@@ -25,9 +26,7 @@ struct EndAddresses {
 // One thread at a time.
 class TakenOnce {
    public:
-    TakenOnce() = default;
-    TakenOnce(TakenOnce const&) = delete;
-    TakenOnce& operator=(TakenOnce const&) = delete;
+    TakenOnce& operator=(TakenOnce&&) = delete;
     ~TakenOnce();
 
     // Throws UsageError, which names both takers, if the end was taken before. `giver` is the call
@@ -54,7 +53,7 @@ class EndsOfBlocks {
 
    private:
     BlockNumbers numbers_;
-    std::map<void const*, unsigned> block_of_;
+    std::vector<std::pair<void const*, unsigned>> block_of_;  // in order of the addresses
 };
 
 // Checks bytes that `blocks` blocks copy, or, for 0, the lanes of one block. Throws UsageError for

@@ -4,8 +4,8 @@
 #pragma once
 
 #include <pthread.h>
-
 #include <csignal>
+
 #include <exception>
 #include <memory>
 #include <optional>
@@ -15,7 +15,7 @@
 
 namespace carillon::detail {
 
-// std::jthread's stack would be as small as RLIMIT_STACK says.
+// A thread like std::jthread, whose stack would be as small as RLIMIT_STACK says.
 class Thread {
    public:
     Thread() noexcept = default;  // none
@@ -54,8 +54,6 @@ class Thread {
         std::swap(handle_, before.handle_);
         return *this;
     }
-    Thread(Thread const&) = delete;
-    Thread& operator=(Thread const&) = delete;
     ~Thread() {
         if (!joinable_) return;
         request_stop();

@@ -15,9 +15,9 @@
 #if !defined(__CUDA_ARCH__)
 #include <atomic>
 #include <chrono>
-#include <thread>
 
 #include "carillon/detail/machine/cpu_atomics.hpp"
+#include "carillon/detail/machine/pause.hpp"
 #include "carillon/detail/machine/tested_block.hpp"
 #endif
 
@@ -95,9 +95,7 @@ struct EmulatedGpu {
     CARILLON_HD static void keep_whole(Quad const* /*quads*/, std::size_t /*count*/) {}
     CARILLON_HD static void keep_in_memory(Line* /*lines*/) {}
 
-    CARILLON_HD static void sleep(std::uint32_t ns) {
-        std::this_thread::sleep_for(std::chrono::nanoseconds(ns));
-    }
+    CARILLON_HD static void sleep(std::uint32_t ns) { cpu::sleep(ns); }
     CARILLON_HD static std::uint64_t global_timer() {
         std::chrono::nanoseconds const now = std::chrono::steady_clock::now().time_since_epoch();
         return static_cast<std::uint64_t>(now.count());

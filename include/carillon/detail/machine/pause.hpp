@@ -38,6 +38,8 @@ class Waits {
     static void monitor(void const* address);
 };
 
+void sleep(std::uint32_t ns);
+
 // `polls` is the number of unsuccessful polls in a row so far.
 inline void pause_or_yield(std::uint32_t polls, bool oversubscribed) {
     if (oversubscribed || polls >= polls_before_yield) {

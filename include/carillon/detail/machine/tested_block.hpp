@@ -16,10 +16,8 @@ namespace carillon::detail {
 // thread_rank(), size(), lanes() and shared() lets other threads run.
 class TestedBlock {
    public:
-    TestedBlock() = default;
     virtual ~TestedBlock() = default;
-    TestedBlock(TestedBlock const&) = delete;
-    TestedBlock& operator=(TestedBlock const&) = delete;
+    TestedBlock& operator=(TestedBlock&&) = delete;
 
     [[nodiscard]] virtual unsigned thread_rank() const = 0;
     [[nodiscard]] virtual unsigned size() const = 0;

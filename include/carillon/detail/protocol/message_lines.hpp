@@ -3,7 +3,6 @@
 // Also the credit that goes back for them.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -53,7 +52,8 @@ CARILLON_HD void keep_message(Near const& near, Packed<T> const& message) {
 // compiler leaves the lines of a loop in local memory, where they are loaded one by one.
 template <class T, std::size_t first, std::size_t last, NearAccess Near>
 [[nodiscard]] CARILLON_HD bool load_lines(Near const& near, Line const* slot, Tag tag, Line* into) {
-    constexpr std::size_t count = (std::min)(lines_in_flight<T>, last - first + 1);
+    constexpr std::size_t lines = last - first + 1;
+    constexpr std::size_t count = lines < lines_in_flight<T> ? lines : lines_in_flight<T>;
     constexpr bool staged = KeepAccess<Near> && !fits_registers<T>;
     Line in_registers[staged ? count : 1];
     Line* const loaded = staged ? in_registers : into + first;

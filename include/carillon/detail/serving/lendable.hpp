@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "carillon/channel_memory.hpp"
-#include "carillon/counters.hpp"
 #include "carillon/detail/host/message_types.hpp"
 #include "carillon/detail/host/read_counters.hpp"
 #include "carillon/detail/protocol/mailbox_protocol.hpp"

@@ -13,16 +13,16 @@
 #include <vector>
 
 #include "carillon/channel_memory.hpp"
-#include "carillon/counters.hpp"
 #include "carillon/detail/access/host_near_far.hpp"
-#include "carillon/detail/host/counter_watch.hpp"
 #include "carillon/detail/host/kernel_supervisor.hpp"
+#include "carillon/detail/host/read_counters.hpp"
 #include "carillon/detail/host/taken_once.hpp"
 #include "carillon/detail/protocol/lease.hpp"
 #include "carillon/detail/protocol/object_view.hpp"
 #include "carillon/detail/serving/lendable.hpp"
 #include "carillon/device.hpp"
 #include "carillon/kernel_options.hpp"
+#include "carillon/kernel_state.hpp"
 #include "carillon/memory.hpp"
 #include "carillon/object_kind.hpp"
 
