@@ -9,7 +9,6 @@
 #include <chrono>
 #include <thread>
 
-
 #include "carillon/detail/machine/pause.hpp"
 #include "carillon/detail/machine/process_fence.hpp"
 #include "carillon/error.hpp"
