@@ -102,8 +102,7 @@ class HostMirror {
     // A mutable buffer cannot be sealed until the mirror has written back or is destroyed. Reading
     // it across the bus is slow.
     explicit HostMirror(Buffer const& buffer, MirrorOptions const& options = {});
-    HostMirror(HostMirror const&) = delete;
-    HostMirror& operator=(HostMirror const&) = delete;
+    HostMirror& operator=(HostMirror&&) = delete;
     // Writes back, unless write_back() has done so or the buffer has gone; an error is dropped.
     ~HostMirror();
 

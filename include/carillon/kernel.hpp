@@ -69,8 +69,8 @@ class BlockHandlers {
     static Functor functor_of(Handler const& handler, bool lanes_apart) {
         if (HasShared<Handler> && lanes_apart) {
             throw UsageError(
-                "the lanes of a warp serve apart with a stripe of over 1: a "
-                "handler's Shared is for the threads that run it together");
+                "the lanes of a warp serve apart with a stripe of over 1: a handler's Shared is "
+                "for the threads that run it together");
         }
         return Functor(handler);
     }
@@ -104,10 +104,10 @@ inline namespace CARILLON_TOOLCHAIN {
 // processes SharedChannels or SharedPool.
 template <class Handler, class Requests = Channels>
 class PersistentKernel {
-    static_assert(!WayOfRequests<Handler>,
-                  "carillon: how requests come is said by the kernel's type, and the handler is "
-                  "behind the options: PersistentKernel<Handler, SharedChannels>(device, options, "
-                  "handler)");
+    static_assert(
+        !WayOfRequests<Handler>,
+        "carillon: how requests come is said by the kernel's type, and the handler is behind the "
+        "options: PersistentKernel<Handler, SharedChannels>(device, options, handler)");
     static_assert(WayOfRequests<Requests>,
                   "carillon: requests come in one of five ways: PersistentKernel<Handler>, or "
                   "PersistentKernel<Handler, Pool>; WatchedChannels, SharedChannels, SharedPool");
@@ -166,8 +166,6 @@ class PersistentKernel {
         }
         return *this;
     }
-    PersistentKernel(PersistentKernel const&) = delete;
-    PersistentKernel& operator=(PersistentKernel const&) = delete;
     // Stops the kernel, waiting for at most options.stop_timeout; never throws. A server and
     // clients of a pool may live on.
     ~PersistentKernel() {
@@ -281,13 +279,13 @@ class PersistentKernel {
         static_assert(!std::integral<Other>,
                       "carillon: the number of blocks is one of the options: "
                       "PersistentKernel<Handler>(device, {.blocks = 4})");
-        static_assert(std::integral<Other> || !HandlerSource<Other, Handler>,
-                      "carillon: the options go before the handler: PersistentKernel(device, {}, "
-                      "handler)");
+        static_assert(
+            std::integral<Other> || !HandlerSource<Other, Handler>,
+            "carillon: the options go before the handler: PersistentKernel(device, {}, handler)");
         static_assert(std::integral<Other> || HandlerSource<Other, Handler>,
                       "carillon: how requests come is said by the kernel's type, and what it can "
-                      "be told, or memory, is in the options: PersistentKernel<Handler, Pool>("
-                      "device, {.blocks = 2, .pool = {.clients = 8}}, handler)");
+                      "be told, or memory, is in the options: PersistentKernel<Handler, "
+                      "Pool>(device, {.blocks = 2, .pool = {.clients = 8}}, handler)");
     }
     template <class Other>
     static PersistentKernel no_handler() {

@@ -68,7 +68,7 @@ class HostMpmcProducer {
     HostMpmcProducer(HostMpmcProducer&&) noexcept = default;
     HostMpmcProducer& operator=(HostMpmcProducer&&) = delete;
     ~HostMpmcProducer() {
-        if (state_ && !mark_.inherited()) state_->registry.leave(number_, state_->bury);
+        if (state_ && !mark_.inherited()) state_->registry.leave(number_, state_->reclaim);
     }
 
     // Publishes and returns true, or returns false at once when there is no room. `data` says that

@@ -16,10 +16,9 @@ namespace carillon {
 // block has a copy, and only the owner can get the end.
 template <class End>
 class OwnedByBlock {
-    static_assert(
-        std::is_trivially_copyable_v<End>,
-        "carillon: what a block owns is a device's end (device_handle()), or another type "
-        "that is trivially copyable");
+    static_assert(std::is_trivially_copyable_v<End>,
+                  "carillon: what a block owns is a device's end (device_handle()), or another "
+                  "type that is trivially copyable");
 
    public:
     // `block` is the owner's number in its launch, from 0. Throws UsageError if the end has another

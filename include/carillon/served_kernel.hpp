@@ -97,10 +97,9 @@ class ServedKernel {
         kernel.idle = idle_policy(options.idle, emulated);
         if (options.clients == 0) return kernel;
         if (!std::same_as<Requests, SharedPool>) {
-            throw UsageError(
-                "SharedChannels",
-                "this kernel has a block for each client: `blocks` says how many, and only "
-                "a pool has `clients`");
+            throw UsageError("SharedChannels",
+                             "this kernel has a block for each client: `blocks` says how many, and "
+                             "only a pool has `clients`");
         }
         kernel.shared_pool.clients = options.clients;
         return kernel;

@@ -228,9 +228,9 @@ template <class Handler, class Request>
 template <class Body>
 void run_body(Body const& body, BlockOptions options = {},
               std::function<void(std::uint64_t seed)> const& after = nullptr) {
-    static_assert(std::is_invocable_v<Body&, unsigned>,
-                  "carillon: a kernel body is called with the number of its block: operator()"
-                  "(unsigned)");
+    static_assert(
+        std::is_invocable_v<Body&, unsigned>,
+        "carillon: a kernel body is called with the number of its block: operator()(unsigned)");
     if (options.threads == 0) options.threads = 1;
     detail::in_call("testing::run_body", [&] {
         detail::run_threads(

@@ -79,8 +79,8 @@ class CheckedConsumer {
         findings.add({Fault::missing, ring_, consumer_.next(), 0, end, consumer_.next()});
     }
     CARILLON_POLICY_CODE
-    CARILLON_HD void dawdle(std::uint32_t most) {
-        dawdler_.dawdle(near_, &view_.base->quads[0].low, most);
+    CARILLON_HD void delay(std::uint32_t most) {
+        delayer_.delay(near_, &view_.base->quads[0].low, most);
     }
 
    private:
@@ -106,7 +106,7 @@ class CheckedConsumer {
     detail::RingView view_;
     std::uint32_t ring_;
     std::uint32_t missed_ = 0;
-    Dawdler dawdler_;
+    Delayer delayer_;
     Near near_;
     Far far_;
     detail::Consumer<Numbered, Near, Far> consumer_;
@@ -117,7 +117,7 @@ struct TakeLines {
     static constexpr std::uint64_t patience_ns = 1'000'000'000;  // for lines before the end
 
     detail::ChannelTable channels;
-    std::uint32_t dawdle;
+    std::uint32_t delay;
     Station station;
 
     CARILLON_HD void operator()(unsigned block) const {
@@ -130,7 +130,7 @@ struct TakeLines {
         while (!consumer.at_end(end)) {
             if (consumer.try_check(findings)) {
                 polls.found();
-                if (dawdle != 0) consumer.dawdle(dawdle);
+                if (delay != 0) consumer.delay(delay);
                 continue;
             }
             if (end == 0) {

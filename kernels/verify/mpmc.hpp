@@ -128,7 +128,7 @@ class IgnoredRoom : public detail::HostCached {
 struct TakeSealed {
     detail::MpmcRingView ring;
     Arrivals arrivals;
-    std::uint32_t dawdle;
+    std::uint32_t delay;
     std::uint64_t patience_ns;  // for messages before the end
     Station station;
 
@@ -136,7 +136,7 @@ struct TakeSealed {
         unsigned const reporter = block * block::size() + block::thread_rank();
         DeviceMpmcConsumer<Sealed> consumer(ring);
         ArrivalChecker checker(arrivals);
-        Dawdler dawdler(reporter + 1);
+        Delayer delayer(reporter + 1);
         Findings findings;
         std::uint64_t end = 0;
         std::uint64_t told = 0;
@@ -148,7 +148,7 @@ struct TakeSealed {
             });
             if (found) {
                 polls.found();
-                if (dawdle != 0) dawdler.dawdle(detail::DeviceNear(), arrivals.end, dawdle);
+                if (delay != 0) delayer.delay(detail::DeviceNear(), arrivals.end, delay);
                 continue;
             }
             if (end == 0) {

@@ -48,14 +48,14 @@ struct Station {
 }
 
 // Delays a consumer at random.
-class Dawdler {
+class Delayer {
    public:
-    CARILLON_HD explicit Dawdler(std::uint32_t seed = 1) : random_(seed) {}
+    CARILLON_HD explicit Delayer(std::uint32_t seed = 1) : random_(seed) {}
 
     // Looks at near memory up to `most` times, one less than a power of two.
     CARILLON_POLICY_CODE
     template <class Near>
-    CARILLON_HD void dawdle(Near const& near, std::uint64_t const* word, std::uint32_t most) {
+    CARILLON_HD void delay(Near const& near, std::uint64_t const* word, std::uint32_t most) {
         random_ = random_ * 1'664'525U + 1'013'904'223U;
         for (std::uint32_t i = (random_ >> 16U) & most; i != 0; --i) (void)near.load_word(word);
     }

@@ -34,8 +34,7 @@ class CudaBuffer {
     ~CudaBuffer() {
         free_in(*context_, [this] { CudaDriver::get().cuMemFree(allocated_); });
     }
-    CudaBuffer(CudaBuffer const&) = delete;
-    CudaBuffer& operator=(CudaBuffer const&) = delete;
+    CudaBuffer& operator=(CudaBuffer&&) = delete;
 
     [[nodiscard]] CUdeviceptr address() const { return whole_gpu_pages(allocated_); }
 
@@ -94,8 +93,7 @@ class DmaBufMapping {
         if (host_ == MAP_FAILED) throw SystemError("mmap of a dma-buf", errno);
     }
     ~DmaBufMapping() { ::munmap(host_, size_); }
-    DmaBufMapping(DmaBufMapping const&) = delete;
-    DmaBufMapping& operator=(DmaBufMapping const&) = delete;
+    DmaBufMapping& operator=(DmaBufMapping&&) = delete;
 
     [[nodiscard]] void* host() const { return host_; }
     [[nodiscard]] FileDescriptor export_fd() const { return fd_.duplicate(); }
@@ -194,8 +192,7 @@ class GdrMapping {
         gdr_.unmap(gdr_.session, handle_, host_, size_);
         gdr_.unpin(gdr_.session, handle_);
     }
-    GdrMapping(GdrMapping const&) = delete;
-    GdrMapping& operator=(GdrMapping const&) = delete;
+    GdrMapping& operator=(GdrMapping&&) = delete;
 
     [[nodiscard]] void* host() const { return host_; }
     [[nodiscard]] static FileDescriptor export_fd() {

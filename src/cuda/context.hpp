@@ -18,8 +18,7 @@ class CudaContext {
     static std::shared_ptr<CudaContext> current();
     // `is_primary`: the device's primary context, which the library retains.
     CudaContext(CUdevice device, CUcontext context, bool is_primary = false);
-    CudaContext(CudaContext const&) = delete;
-    CudaContext& operator=(CudaContext const&) = delete;
+    CudaContext& operator=(CudaContext&&) = delete;
 
     [[nodiscard]] CUdevice device() const { return device_; }
     [[nodiscard]] CUcontext get() const { return context_; }
@@ -47,8 +46,7 @@ class RelaxedCapture {
     ~RelaxedCapture() {
         if (relaxed_) (void)exchange();
     }
-    RelaxedCapture(RelaxedCapture const&) = delete;
-    RelaxedCapture& operator=(RelaxedCapture const&) = delete;
+    RelaxedCapture& operator=(RelaxedCapture&&) = delete;
 
    private:
     bool exchange() noexcept {
@@ -65,8 +63,7 @@ class ContextScope {
    public:
     explicit ContextScope(CudaContext const& context);
     ~ContextScope();
-    ContextScope(ContextScope const&) = delete;
-    ContextScope& operator=(ContextScope const&) = delete;
+    ContextScope& operator=(ContextScope&&) = delete;
 
    private:
     RelaxedCapture relaxed_;

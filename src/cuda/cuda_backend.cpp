@@ -45,8 +45,7 @@ class StreamExecution final : public Execution {
             keep_forever(code_);
         }
     }
-    StreamExecution(StreamExecution const&) = delete;
-    StreamExecution& operator=(StreamExecution const&) = delete;
+    StreamExecution& operator=(StreamExecution&&) = delete;
 
     // Nothing that may fail comes after it. `fit` is the number of blocks with room. It may take
     // until other kernels have ended. Returns false without a start if the waiter has given up; if
@@ -239,8 +238,8 @@ void CudaBackend::describe() {
         context_->attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
     if (*info_.compute_capability < 70) {
         throw UnsupportedError(fmt::format(
-            "{} has compute capability {}.{}: a GPU below 7.0 has "
-            "no 16-byte access that is never torn",
+            "{} has compute capability {}.{}: a GPU below 7.0 has no 16-byte access that is never "
+            "torn",
             info_.name, *info_.compute_capability / 10, *info_.compute_capability % 10));
     }
     info_.sm_count = context_->attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
@@ -286,9 +285,9 @@ CUfunction CudaBackend::prepare(Program const& program, ProgramCode& code) {
     }
     if (program.kernel != nullptr && !code.has(*program.kernel)) {
         throw UsageError(
-            "the kernel is of a library that was loaded when another kernel lived on "
-            "this GPU, and CUDA loads code only while none does: load the library "
-            "before the first kernel is started");
+            "the kernel is of a library that was loaded when another kernel lived on this GPU, and "
+            "CUDA loads code only while none does: load the library before the first kernel is "
+            "started");
     }
     auto* const own = function_of(program);
     require_stack(*context_, stack_of(own));
@@ -315,8 +314,8 @@ std::unique_ptr<Execution> CudaBackend::start_now(Program const& program, unsign
 std::unique_ptr<Execution> CudaBackend::start(Program const& program, unsigned blocks) {
     if (program.loaded == nullptr && program.kernel == nullptr) {
         throw UsageError(
-            fmt::format("{} needs device code, but this translation unit was not "
-                        "compiled by nvcc (open \"emulated\", or build it as CUDA)",
+            fmt::format("{} needs device code, but this translation unit was not compiled by nvcc "
+                        "(open \"emulated\", or build it as CUDA)",
                         info_.name));
     }
     auto const pending = std::make_shared<PendingStart>();
@@ -327,9 +326,9 @@ std::unique_ptr<Execution> CudaBackend::start(Program const& program, unsigned b
     if (pending->wait(program.start_timeout)) return pending->take();
     thread.detach();
     throw TimeoutError(
-        "the driver has not come back from the launch within start_timeout: it may "
-        "wait for kernels that run on this GPU, of this program's own or of another "
-        "library, since this kernel's code or stack was not there yet");
+        "the driver has not come back from the launch within start_timeout: it may wait for "
+        "kernels that run on this GPU, of this program's own or of another library, since this "
+        "kernel's code or stack was not there yet");
 }
 
 CUdevice device_of(int ordinal) {

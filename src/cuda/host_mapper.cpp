@@ -62,8 +62,7 @@ class PageLockedAllocation final : public HostAllocation {
     ~PageLockedAllocation() override {
         free_in(context(), [this] { CudaDriver::get().cuMemFreeHost(host); });
     }
-    PageLockedAllocation(PageLockedAllocation const&) = delete;
-    PageLockedAllocation& operator=(PageLockedAllocation const&) = delete;
+    PageLockedAllocation& operator=(PageLockedAllocation&&) = delete;
 };
 
 // Throws the error for a failure `result` with the caller's bytes.
@@ -105,8 +104,7 @@ class RegisteredAllocation : public HostAllocation {
             free_in(context(), [this] { CudaDriver::get().cuMemHostUnregister(host); });
         if (!unregistered && pages_) keep_forever(std::move(pages_));
     }
-    RegisteredAllocation(RegisteredAllocation const&) = delete;
-    RegisteredAllocation& operator=(RegisteredAllocation const&) = delete;
+    RegisteredAllocation& operator=(RegisteredAllocation&&) = delete;
 
    private:
     std::shared_ptr<void> pages_;

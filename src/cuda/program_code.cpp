@@ -56,8 +56,7 @@ class ModuleMemory final : public Allocation {
     ~ModuleMemory() override {
         free_in(*context_, [this] { CudaDriver::get().cuModuleUnload(module_); });
     }
-    ModuleMemory(ModuleMemory const&) = delete;
-    ModuleMemory& operator=(ModuleMemory const&) = delete;
+    ModuleMemory& operator=(ModuleMemory&&) = delete;
 
     FileDescriptor export_fd() const override { throw UnsupportedError("this is device code"); }
     [[nodiscard]] CUmodule module() const { return module_; }
@@ -84,8 +83,7 @@ class LoadedModule final : public LoadedCode {
             backend_->residents().retire(std::move(memory_));
         }
     }
-    LoadedModule(LoadedModule const&) = delete;
-    LoadedModule& operator=(LoadedModule const&) = delete;
+    LoadedModule& operator=(LoadedModule&&) = delete;
 
     void* kernel(char const* name) const override {
         auto const& cuda = CudaDriver::get();

@@ -27,8 +27,7 @@ class ProgramCode {
        public:
         explicit Turn(ProgramCode& code);
         ~Turn() { code_.free_.release(); }
-        Turn(Turn const&) = delete;
-        Turn& operator=(Turn const&) = delete;
+        Turn& operator=(Turn&&) = delete;
 
        private:
         ProgramCode& code_;

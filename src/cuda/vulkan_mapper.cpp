@@ -24,8 +24,7 @@ class ImportedIntoCuda final : public VulkanAllocation {
             CudaDriver::get().cuDestroyExternalMemory(imported_);
         });
     }
-    ImportedIntoCuda(ImportedIntoCuda const&) = delete;
-    ImportedIntoCuda& operator=(ImportedIntoCuda const&) = delete;
+    ImportedIntoCuda& operator=(ImportedIntoCuda&&) = delete;
 
    private:
     void import(FileDescriptor fd) {

@@ -32,8 +32,7 @@ class CopyTeam {
     // Copies by `threads` threads, however many processors there are.
     [[nodiscard]] static std::shared_ptr<CopyTeam> make_of_all(unsigned threads);
     ~CopyTeam();
-    CopyTeam(CopyTeam const&) = delete;
-    CopyTeam& operator=(CopyTeam const&) = delete;
+    CopyTeam& operator=(CopyTeam&&) = delete;
 
     // Announces a copy of this size: wakes the helpers. If none can be started there are none.
     void expect(std::size_t bytes) noexcept;

@@ -89,8 +89,8 @@ void Residents::kernel_started(unsigned blocks, unsigned limit) {
     if (!freed_.wait_for(lock, longest_free, [this] { return frees_ == 0; })) {
         live_blocks_ -= blocks;
         throw TimeoutError(
-            "memory is being freed, for which the driver waits until every kernel "
-            "on this GPU has ended, those of this program's own too");
+            "memory is being freed, for which the driver waits until every kernel on this GPU has "
+            "ended, those of this program's own too");
     }
 }
 

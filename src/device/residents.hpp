@@ -18,8 +18,7 @@ namespace carillon::detail {
 class Residents {
    public:
     Residents() = default;
-    Residents(Residents const&) = delete;
-    Residents& operator=(Residents const&) = delete;
+    Residents& operator=(Residents&&) = delete;
     ~Residents();
 
     // Takes a kernel that its owner has abandoned, and looks for its end at every call here.

@@ -158,8 +158,8 @@ Device Device::open(NameArgument selector, DeviceOptions const& options) {
         if (options.force_read_back) backend->set_data_order(DataOrder::read_back);
         if (backend->info().data_order == DataOrder::read_back && !backend->info().coherent) {
             throw UnsupportedError(
-                "the device may not keep the order of the CPU's writes, and its "
-                "memory is not coherent: reading it back need not cross the bus");
+                "the device may not keep the order of the CPU's writes, and its memory is not "
+                "coherent: reading it back need not cross the bus");
         }
         return Device(std::move(backend));
     });

@@ -98,8 +98,8 @@ void RunningKernel::leave(std::chrono::nanoseconds patience, bool says_so) noexc
     if (!poll_until(patience, [this] { return execution_->gone(); })) {
         if (says_so) {
             detail::say_line(
-                "carillon: a kernel was still running when its owner went; it and its "
-                "memory are left to themselves");
+                "carillon: a kernel was still running when its owner went; it and its memory are "
+                "left to themselves");
         }
         backend_->residents().adopt(std::move(execution_));
     }

@@ -53,8 +53,7 @@ class RegisteredRange final : public Allocation {
         std::lock_guard const lock(mutex);
         sizes.erase(static_cast<std::byte*>(host));
     }
-    RegisteredRange(RegisteredRange const&) = delete;
-    RegisteredRange& operator=(RegisteredRange const&) = delete;
+    RegisteredRange& operator=(RegisteredRange&&) = delete;
 
     FileDescriptor export_fd() const override {
         throw UnsupportedError("memory of the caller's own has no file descriptor");

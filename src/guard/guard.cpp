@@ -54,8 +54,7 @@ struct GuardState {
             }
         }
         ~Only() { guard_exists = false; }
-        Only(Only const&) = delete;
-        Only& operator=(Only const&) = delete;
+        Only& operator=(Only&&) = delete;
     };
     struct Reported {
         explicit Reported(GuardReporter& reporter) { guard_reporter = &reporter; }
@@ -63,8 +62,7 @@ struct GuardState {
             guard_reporter = nullptr;
             while (guard_calls.load() != 0) sched_yield();
         }
-        Reported(Reported const&) = delete;
-        Reported& operator=(Reported const&) = delete;
+        Reported& operator=(Reported&&) = delete;
     };
 
     explicit GuardState(Guard::Handler handler)

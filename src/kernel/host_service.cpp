@@ -45,8 +45,7 @@ MpmcRingOptions ring_options(std::uint32_t capacity, Sequence first) {
     check_capacity(capacity);
     if (capacity < least_capacity) {
         throw UsageError(
-            fmt::format("a capacity of {}: it is {} at least, room for the messages "
-                        "of a warp",
+            fmt::format("a capacity of {}: it is {} at least, room for the messages of a warp",
                         capacity, least_capacity));
     }
     return {.capacity = capacity,

@@ -22,7 +22,7 @@ namespace {
 // How often the host beats, and looks at the kernel's beats; ten times within its limit or more.
 constexpr std::chrono::milliseconds longest_beat_period{25};
 constexpr int beats_within_limit = 10;
-constexpr std::chrono::seconds longest_heart_wait{1};
+constexpr std::chrono::seconds longest_watcher_wait{1};
 // A shorter wait for a kernel's end does not count as one.
 constexpr std::chrono::milliseconds shortest_told{1};
 // The least time for a drained kernel to end, whatever the clients have left of a drain's time.
@@ -43,12 +43,12 @@ KernelSupervisor::KernelSupervisor(Device const& device, std::shared_ptr<Channel
       channels_per_block_(channels_per_block),
       host_limit_(host_silence_limit(options, device_.traits())),
       beats_(blocks_of(options), Beat{0, Clock::now()}),
-      heart_(start_thread("carillon-heart",
-                          [this](std::stop_token const& stop) {
-                              leave_pinned_cores();
-                              keep_beating(stop);
-                              heart_ended_.release();
-                          })),
+      watcher_(start_thread("carillon-heart",
+                            [this](std::stop_token const& stop) {
+                                leave_pinned_cores();
+                                keep_beating(stop);
+                                watcher_ended_.release();
+                            })),
       at_exit_(std::make_unique<ExitHook>([this] { end_at_exit(); })) {}
 
 std::shared_ptr<KernelSupervisor> KernelSupervisor::make(Device const& device,
@@ -62,8 +62,8 @@ std::shared_ptr<KernelSupervisor> KernelSupervisor::make(Device const& device,
 void KernelSupervisor::let_go(KernelSupervisor* supervisor) noexcept {
     if (supervisor->mark_.inherited()) return;
     supervisor->end();
-    supervisor->at_exit_.reset();   // nobody else ends the thread
-    if (supervisor->end_heart()) {  // it looks at the kernel until then
+    supervisor->at_exit_.reset();     // nobody else ends the thread
+    if (supervisor->end_watcher()) {  // it looks at the kernel until then
         supervisor->leave_kernel();
         delete supervisor;
     } else if (!process_exits()) {
@@ -79,19 +79,19 @@ void KernelSupervisor::end_at_exit() noexcept {
     } catch (...) {  // the process ends anyway
     }
     keep_forever(memory_);
-    (void)end_heart();
+    (void)end_watcher();
 }
 
-bool KernelSupervisor::end_heart() noexcept {
-    if (!heart_.joinable()) return !heart_left_;
-    heart_.request_stop();
-    heart_left_ = !heart_ended_.try_acquire_for(longest_heart_wait);
-    if (heart_left_) {
-        heart_.detach();
+bool KernelSupervisor::end_watcher() noexcept {
+    if (!watcher_.joinable()) return !watcher_left_;
+    watcher_.request_stop();
+    watcher_left_ = !watcher_ended_.try_acquire_for(longest_watcher_wait);
+    if (watcher_left_) {
+        watcher_.detach();
     } else {
-        heart_.join();
+        watcher_.join();
     }
-    return !heart_left_;
+    return !watcher_left_;
 }
 
 void KernelSupervisor::end() noexcept {
@@ -131,8 +131,8 @@ void KernelSupervisor::await_start() {
             "holds the device, or this one's stream shares a hardware queue "
             "(CUDA_DEVICE_MAX_CONNECTIONS)");
     }
-    // The heart beats only after launch() has returned: a launch that waits for its kernel leaves
-    // it without a heartbeat until then.
+    // The watcher begins only after launch() has returned: a launch that waits for its kernel
+    // leaves it without a heartbeat until then.
     if (end_reason() == EndReason::host_silent) {
         throw UnsupportedError(why_ended() +
                                ", since its launch waited for it: CUDA_LAUNCH_BLOCKING "

@@ -23,14 +23,13 @@ void require_pool(KernelOptions const& options, unsigned threads) {
     require_reply_slots(std::uint64_t{pool.clients} * pool.replies);
     if (pool.stripe > 1 && threads > 1) {
         throw UsageError(
-            fmt::format("a stripe of {}: the threads of a block that run a handler "
-                        "together take one request at a time",
+            fmt::format("a stripe of {}: the threads of a block that run a handler together take "
+                        "one request at a time",
                         pool.stripe));
     }
     if (std::uint64_t{blocks_of(options)} * pool.stripe > options.capacity) {
         throw UsageError(
-            fmt::format("{} blocks that take {} requests at a time share a ring of "
-                        "{} slots",
+            fmt::format("{} blocks that take {} requests at a time share a ring of {} slots",
                         blocks_of(options), pool.stripe, options.capacity));
     }
     require_stripe(pool.stripe, options.capacity);
@@ -65,7 +64,7 @@ PoolState::PoolState(Device const& device, KernelOptions const& options, unsigne
                                             Direction::to_device, requests)),
       wait_(HostWait::for_kernel(device.traits(), blocks_of(options), options.wait)) {
     format_reply_slots(host_reply_slots(), 1);
-    ring_->bury = [this](unsigned client) { bury(client); };
+    ring_->reclaim = [this](unsigned client) { reclaim(client); };
 }
 
 ReplySlots PoolState::reply_slots_at(void* begin) const {
@@ -75,7 +74,7 @@ ReplySlots PoolState::reply_slots_at(void* begin) const {
     return {lines, words, words + count_, count_, shape_};
 }
 
-void PoolState::bury(unsigned client) {
+void PoolState::reclaim(unsigned client) {
     HostCached const near;
     // Relaxed, also below: the dead thread's mutex orders its record before this (ClientRecord).
     std::uint32_t const sends_at = record(client).sends_at.load(std::memory_order_relaxed);
@@ -92,7 +91,7 @@ bool PoolState::was_sent(unsigned client) const {
     Sequence const begin = near.load_word(&claims.begin);
     if (begin == ProducerRecord::claiming) return false;
     if (begin == ProducerRecord::none) {
-        // Relaxed, see bury().
+        // Relaxed, see reclaim().
         Sequence const before = records_[client].claimed_before.load(std::memory_order_relaxed);
         return near.load_word(&claims.end) != before;
     }

@@ -242,8 +242,7 @@ void HandlerCode::load(Device const& device) {
     int const capability = device.info().compute_capability.value_or(0);
     if (!device.emulated() && capability != compute_capability) {
         throw UsageError(
-            fmt::format("the handler was compiled for compute capability {}, "
-                        "this GPU has {}",
+            fmt::format("the handler was compiled for compute capability {}, this GPU has {}",
                         compute_capability, capability));
     }
     std::lock_guard const lock(mutex_);

@@ -166,8 +166,8 @@ fs::path find_headers(fs::path const& chosen) {
         if (has_headers(folder)) return folder;
     }
     throw UnsupportedError(
-        fmt::format("Carillon's headers are not found near {}: set "
-                    "CARILLON_HEADERS to the folder that has carillon/",
+        fmt::format("Carillon's headers are not found near {}: set CARILLON_HEADERS to the folder "
+                    "that has carillon/",
                     own_file().string()));
 }
 

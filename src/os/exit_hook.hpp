@@ -16,8 +16,7 @@ class ExitHook {
    public:
     explicit ExitHook(std::function<void()> halt);
     ~ExitHook();
-    ExitHook(ExitHook const&) = delete;
-    ExitHook& operator=(ExitHook const&) = delete;
+    ExitHook& operator=(ExitHook&&) = delete;
 
     void run();
     // A hook that is made after the others were run is not run; its owner is destroyed as usual.

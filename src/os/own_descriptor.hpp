@@ -32,8 +32,6 @@ class OwnDescriptor {
     explicit OwnDescriptor(std::function<int()> const& make);
     OwnDescriptor(OwnDescriptor&&) noexcept = default;
     OwnDescriptor& operator=(OwnDescriptor&&) noexcept = default;
-    OwnDescriptor(OwnDescriptor const&) = delete;
-    OwnDescriptor& operator=(OwnDescriptor const&) = delete;
     ~OwnDescriptor();
 
     [[nodiscard]] int get() const { return fd_.get(); }

@@ -77,8 +77,8 @@ bool can_open(unsigned count, std::size_t end) {
 
 std::string why_no_descriptor(uid_t user, std::string_view whose) {
     return fmt::format(
-        "this process has {} or more descriptors open and may have {} "
-        "(RLIMIT_NOFILE): the others are kept for {}",
+        "this process has {} or more descriptors open and may have {} (RLIMIT_NOFILE): the others "
+        "are kept for {}",
         descriptors_for(user), limit_of_descriptors(), whose);
 }
 

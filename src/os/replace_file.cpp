@@ -37,8 +37,7 @@ class Draft {
         } while (file_.get() < 0 && errno == EEXIST);
         if (file_.get() < 0) fail("make", path_);
     }
-    Draft(Draft const&) = delete;
-    Draft& operator=(Draft const&) = delete;
+    Draft& operator=(Draft&&) = delete;
     ~Draft() {
         if (file_.get() >= 0) ::unlink(path_.c_str());
     }

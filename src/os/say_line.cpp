@@ -48,8 +48,7 @@ class NoSignalsOfWrites {
             (void)::sigtimedwait(&one, nullptr, &now);
         }
     }
-    NoSignalsOfWrites(NoSignalsOfWrites const&) = delete;
-    NoSignalsOfWrites& operator=(NoSignalsOfWrites const&) = delete;
+    NoSignalsOfWrites& operator=(NoSignalsOfWrites&&) = delete;
 
    private:
     OnlySynchronousSignals masked_;
@@ -161,9 +160,10 @@ class LineWriter {
         told_ = lines_lost;
         if (told_ == 0) return true;
         try {
-            next_->insert(0, fmt::format("carillon: {} lines before this one were lost: stderr did "
-                                         "not take them\n",
-                                         told_));
+            next_->insert(
+                0, fmt::format(
+                       "carillon: {} lines before this one were lost: stderr did not take them\n",
+                       told_));
             lines_lost -= told_;
         } catch (...) {  // no memory: the next line reports them
             told_ = 0;

@@ -21,8 +21,7 @@ class SharedMapping {
     // Maps new pages without a file, zeroed. Throws SystemError.
     explicit SharedMapping(std::size_t size);
     ~SharedMapping();
-    SharedMapping(SharedMapping const&) = delete;
-    SharedMapping& operator=(SharedMapping const&) = delete;
+    SharedMapping& operator=(SharedMapping&&) = delete;
 
     [[nodiscard]] void* get() const { return where_; }
 

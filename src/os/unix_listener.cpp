@@ -90,8 +90,7 @@ class SocketFile::FirstName {
         ::unlink(path_.c_str());
     }
     ~FirstName() { ::unlink(path_.c_str()); }
-    FirstName(FirstName const&) = delete;
-    FirstName& operator=(FirstName const&) = delete;
+    FirstName& operator=(FirstName&&) = delete;
 
     [[nodiscard]] std::filesystem::path const& path() const { return path_; }
     void bind(int socket) const {

@@ -24,8 +24,7 @@ class SocketFile {
     // other owner in the path's folder has.
     SocketFile(int socket, std::filesystem::path const& path, int lock, mode_t mode);
     ~SocketFile();
-    SocketFile(SocketFile const&) = delete;
-    SocketFile& operator=(SocketFile const&) = delete;
+    SocketFile& operator=(SocketFile&&) = delete;
 
     [[nodiscard]] bool is_there() const;
 

@@ -25,8 +25,7 @@ class Prober {
     // blocks end by themselves after `limit`. Returns when all of them run, or after half a second.
     Prober(Device const& device, ChannelMemory& memory, Pins const& pins, LaunchProbe launch,
            std::chrono::nanoseconds limit);
-    Prober(Prober const&) = delete;
-    Prober& operator=(Prober const&) = delete;
+    Prober& operator=(Prober&&) = delete;
     ~Prober();
 
     [[nodiscard]] bool started(unsigned role) const;

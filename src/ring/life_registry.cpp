@@ -138,13 +138,13 @@ void LifeRegistry::leave(unsigned number, std::function<bool(unsigned)> const& c
     if (!members_->lives[index]->let_go()) members_->leave_life(index);
 }
 
-unsigned LifeRegistry::recover(std::function<bool(std::vector<unsigned> const&)> const& bury) {
+unsigned LifeRegistry::recover(std::function<bool(std::vector<unsigned> const&)> const& reclaim) {
     std::lock_guard const lock(members_->mutex);
     std::vector<unsigned> dead;
     dead.reserve(size_);  // a dead thread's lock is held from then on
     for (unsigned i = 0; i < size_; ++i) {
         if (!members_->in_use[i]) continue;
-        // A free lock is that of a thread that was found dead when `bury` failed.
+        // A free lock is that of a thread that was found dead when `reclaim` failed.
         if (members_->lives[i]->attempt() != LifeLock::Tried::alive) dead.push_back(i);
     }
     if (dead.empty()) return 0;
@@ -155,7 +155,7 @@ unsigned LifeRegistry::recover(std::function<bool(std::vector<unsigned> const&)>
     bool done = false;
     std::exception_ptr failure;  // with non-coherent memory: the next call tries again
     try {
-        done = bury(dead);
+        done = reclaim(dead);
     } catch (...) {
         failure = std::current_exception();
     }
@@ -176,10 +176,11 @@ bool LifeRegistry::in_use(unsigned index) const { return members_->in_use[index]
 ProducerRegistry::ProducerRegistry(ProducerRecord* records, unsigned size)
     : LifeRegistry(size), records_(records), held_(size) {}
 
-void ProducerRegistry::leave(unsigned number, std::function<void(unsigned)> const& bury) noexcept {
+void ProducerRegistry::leave(unsigned number,
+                             std::function<void(unsigned)> const& reclaim) noexcept {
     LifeRegistry::leave(number, [&](unsigned index) {
         try {
-            bury(index);
+            reclaim(index);
         } catch (std::exception const&) {  // non-coherent memory could not be read
         }
         // A thread that died during a claim may have left its end to another, which leaves here:
@@ -201,12 +202,12 @@ void ProducerRegistry::give_up(unsigned number, MpmcRingView const& view,
 
 unsigned ProducerRegistry::recover(MpmcRingView const& view, HostMapped const& far,
                                    HostCached const& near,
-                                   std::function<void(unsigned)> const& bury) {
+                                   std::function<void(unsigned)> const& reclaim) {
     auto const living = [&](std::size_t i) -> ProducerRecord const* {
         return in_use(static_cast<unsigned>(i)) ? records_ + i : nullptr;
     };
     return LifeRegistry::recover([&](std::vector<unsigned> const& dead) {
-        for (unsigned i : dead) bury(i);
+        for (unsigned i : dead) reclaim(i);
         // A claim takes a producer a few instructions, unless its thread does not run.
         constexpr int attempts = 10'000;
         bool done = false;

@@ -44,10 +44,11 @@ std::span<std::byte> BufferHold::host() const {
 void* BufferHold::device_ptr() const {
     (void)host();
     if (void* const there = view_->device()) return there;
-    throw UnsupportedError(of_host() ? "the buffer is in memory of the host's, which the "
-                                       "store's device does not address"
-                                     : "kernels of this process cannot reach the GPU that "
-                                       "has it: ConnectOptions::device is none of it");
+    throw UnsupportedError(
+        of_host()
+            ? "the buffer is in memory of the host's, which the store's device does not address"
+            : "kernels of this process cannot reach the GPU that has it: ConnectOptions::device is "
+              "none of it");
 }
 
 // Afterwards nothing of this process can write the buffer; if the system seals it, nothing can

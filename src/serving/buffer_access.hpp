@@ -82,8 +82,7 @@ class BufferHold : public ProcessMark {
     ~BufferHold();
     // Call this for a complete hold alone: before, its maker gives the buffer back.
     void keep_for(std::shared_ptr<BufferAccess> store) noexcept { store_ = std::move(store); }
-    BufferHold(BufferHold const&) = delete;
-    BufferHold& operator=(BufferHold const&) = delete;
+    BufferHold& operator=(BufferHold&&) = delete;
 
     [[nodiscard]] std::uint64_t id() const { return info_.id; }
     [[nodiscard]] std::string const& name() const { return info_.name; }

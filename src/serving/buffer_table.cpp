@@ -49,8 +49,8 @@ std::string BufferTable::why_fewer_buffers() const {
     std::size_t const most = most_descriptors();
     if (!all_of_host_ || options_.buffers <= most) return {};
     return fmt::format(
-        "there will be {} buffers at most instead of {} (StoreOptions::buffers): they are in "
-        "host memory, where each takes a descriptor, and that is half of RLIMIT_NOFILE",
+        "there will be {} buffers at most instead of {} (StoreOptions::buffers): they are in host "
+        "memory, where each takes a descriptor, and that is half of RLIMIT_NOFILE",
         most, options_.buffers);
 }
 
@@ -109,8 +109,8 @@ void BufferTable::require_room(BufferUser const& by, std::string const& name, st
     Taken const all = taken();
     if (of_host && all.descriptors >= most_descriptors()) {
         throw_refused(RefusalReason::full,
-                      "there are {} buffers in host memory already, half as many as "
-                      "this process may have descriptors (RLIMIT_NOFILE)",
+                      "there are {} buffers in host memory already, half as many as this process "
+                      "may have descriptors (RLIMIT_NOFILE)",
                       all.descriptors);
     }
     if (of_host && !can_open(1, descriptors_for(by.user))) {

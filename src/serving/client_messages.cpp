@@ -248,9 +248,9 @@ Header read_header(std::span<std::byte const> bytes) {
     Header header;
     wire.raw("magic", magic);
     if (magic != messages_magic && magic != former_store_magic) {
-        wire.fail("magic", fmt::format("{:#010x} is not {:#010x}: that is no Carillon owner or "
-                                       "client",
-                                       magic, messages_magic));
+        wire.fail("magic",
+                  fmt::format("{:#010x} is not {:#010x}: that is no Carillon owner or client",
+                              magic, messages_magic));
     }
     wire.raw("version", version);
     if (magic != messages_magic || version != messages_version) {

@@ -102,8 +102,7 @@ class ClientSession final : public LeaseListener,
                             public std::enable_shared_from_this<ClientSession> {
    public:
     explicit ClientSession(std::shared_ptr<Link> link) : link_(std::move(link)) {}
-    ClientSession(ClientSession const&) = delete;
-    ClientSession& operator=(ClientSession const&) = delete;
+    ClientSession& operator=(ClientSession&&) = delete;
     ~ClientSession() override { link_->stop_listening(); }
 
     [[nodiscard]] ChannelParts attach(std::string_view object, MessageTypes const& types);

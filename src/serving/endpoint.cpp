@@ -147,7 +147,7 @@ class Endpoint {
         std::lock_guard const lock(mutex_);
         if (buffers_ && buffers_->closed()) return lose_store();
         auto rest = std::span<::pollfd const>(descriptors).subspan(2);
-        for (auto const& session : sessions_) reception_.heed(*session, rest);
+        for (auto const& session : sessions_) reception_.handle_events(*session, rest);
         reception_.accept_all(descriptors[1],
                               [&](UnixSocket socket) { accept(std::move(socket)); });
         objects_.take_back_former();

@@ -165,8 +165,8 @@ void ObjectService::require_share(Session const& session, ServedItem const& obje
     std::size_t const places = object->most_places();
     if (of_others < share_of(places, options_.channels_per_user, places).of_others) return;
     throw_refused(RefusalReason::full,
-                  "other users have {} of {} places, and the rest is kept for the "
-                  "owner's user (ServeOptions::channels_per_user)",
+                  "other users have {} of {} places, and the rest is kept for the owner's user "
+                  "(ServeOptions::channels_per_user)",
                   of_others, places);
 }
 

@@ -28,24 +28,23 @@ FileDescriptor end_of_owner(std::filesystem::path const& path, UnixSocket const&
     if (!right) {
         throw RefusedError(
             RefusalReason::wrong_owner,
-            fmt::format("who listens at {} is {}, process {}, and not {} (owner_user)",
-                        path.string(),
-                        nameless ? fmt::format("a user that this user namespace has no name for "
-                                               "({})",
-                                               owner.uid)
-                                 : fmt::format("the user {}", owner.uid),
-                        owner.pid,
-                        user ? fmt::format("the user {}", *user)
-                             : fmt::format("this process's user {} or root", ::geteuid())));
+            fmt::format(
+                "who listens at {} is {}, process {}, and not {} (owner_user)", path.string(),
+                nameless
+                    ? fmt::format("a user that this user namespace has no name for ({})", owner.uid)
+                    : fmt::format("the user {}", owner.uid),
+                owner.pid,
+                user ? fmt::format("the user {}", *user)
+                     : fmt::format("this process's user {} or root", ::geteuid())));
     }
     // If the owner has ended, another process that has the socket keeps it open, and accepts
     // nobody.
     auto process = socket.peer_process();
     if (!process.ended) return std::move(process.end);
-    throw OwnerGoneError(socket.is_closed()
-                             ? "the process that listened there has ended"
-                             : "the process that listened there has ended, and another has its "
-                               "socket still");
+    throw OwnerGoneError(
+        socket.is_closed()
+            ? "the process that listened there has ended"
+            : "the process that listened there has ended, and another has its socket still");
 }
 
 std::chrono::milliseconds pause_of_attach(Error const& error) {

@@ -57,8 +57,7 @@ ServeOptions checked_serve(ServeOptions options) {
     }
     if ((options.mode & 0222U) == 0) {
         throw UsageError(
-            fmt::format("mode {:o}: nobody could ever connect, which takes the "
-                        "permission to write",
+            fmt::format("mode {:o}: nobody could ever connect, which takes the permission to write",
                         options.mode));
     }
     auto const need = [](char const* field, std::size_t value, char const* what) {
@@ -93,27 +92,27 @@ void Reception::open(std::filesystem::path const& path) {
 
 ::pollfd Reception::listening() const {
     // Without free descriptors a new connection waits for the next turn.
-    return {deaf_ || !listener_ ? -1 : listener_->fd(), POLLIN, 0};
+    return {not_accepting_ || !listener_ ? -1 : listener_->fd(), POLLIN, 0};
 }
 
-void Reception::watch(std::vector<::pollfd>& all, Visitor const& visitor) {
-    short const events = visitor.unsent.empty() ? POLLIN : POLLOUT;
-    all.push_back({visitor.socket.fd(), events, 0});
-    all.push_back({visitor.process.get(), POLLIN, 0});  // -1 is passed over
+void Reception::watch(std::vector<::pollfd>& all, Connected const& client) {
+    short const events = client.unsent.empty() ? POLLIN : POLLOUT;
+    all.push_back({client.socket.fd(), events, 0});
+    all.push_back({client.process.get(), POLLIN, 0});  // -1 is passed over
 }
 
-void Reception::heed(Visitor& visitor, std::span<::pollfd const>& watched) const {
-    if ((watched[0].revents & (POLLHUP | POLLERR)) != 0) visitor.unsent.clear();
-    if ((watched[0].revents & POLLOUT) != 0) flush(visitor);
-    visitor.heard = (watched[0].revents & ~POLLOUT) != 0;
-    visitor.ended = watched[1].revents != 0;
+void Reception::handle_events(Connected& client, std::span<::pollfd const>& watched) const {
+    if ((watched[0].revents & (POLLHUP | POLLERR)) != 0) client.unsent.clear();
+    if ((watched[0].revents & POLLOUT) != 0) flush(client);
+    client.heard = (watched[0].revents & ~POLLOUT) != 0;
+    client.ended = watched[1].revents != 0;
     watched = watched.subspan(2);
 }
 
 void Reception::accept_all(::pollfd const& listened,
                            std::function<void(UnixSocket)> const& accept) {
     if (listened.fd >= 0 && listened.revents == 0) return;
-    deaf_ = false;
+    not_accepting_ = false;
     try {
         for (unsigned i = 0; i < connections_in_a_turn && listener_; ++i) {
             auto socket = listener_->accept();
@@ -121,34 +120,34 @@ void Reception::accept_all(::pollfd const& listened,
             accept(std::move(*socket));
         }
     } catch (std::exception const&) {  // no descriptor is left, or no memory
-        deaf_ = true;
+        not_accepting_ = true;
     }
 }
 
-std::optional<Refused> Reception::admit(Visitor& visitor) {
+std::optional<Refused> Reception::admit(Connected& client) {
     try {
-        visitor.peer = visitor.socket.peer();
-        if (!is_allowed(visitor)) {
+        client.peer = client.socket.peer();
+        if (!is_allowed(client)) {
             return Refused{
                 RefusalReason::not_allowed,
-                fmt::format("the user {} is not among those that may attach", visitor.peer.uid)};
+                fmt::format("the user {} is not among those that may attach", client.peer.uid)};
         }
-        auto refusal = require_place(visitor.peer.uid);
-        if (refusal && drop_stranger(visitor.peer.uid)) refusal = require_place(visitor.peer.uid);
+        auto refusal = require_place(client.peer.uid);
+        if (refusal && drop_stranger(client.peer.uid)) refusal = require_place(client.peer.uid);
         if (refusal) return refusal;
-        auto process = visitor.socket.peer_process();
-        if (process.ended && !visitor.socket.is_closed()) {
+        auto process = client.socket.peer_process();
+        if (process.ended && !client.socket.is_closed()) {
             return Refused{RefusalReason::other,
                            "the process that connected has ended, and another has its socket"};
         }
-        visitor.over = process.ended;  // it has gone before it was heard
-        visitor.process = std::move(process.end);
-        int const highest = std::max(visitor.socket.fd(), visitor.process.get());
-        uid_t const user = visitor.peer.uid;
+        client.over = process.ended;  // it has gone before it was heard
+        client.process = std::move(process.end);
+        int const highest = std::max(client.socket.fd(), client.process.get());
+        uid_t const user = client.peer.uid;
         if (!is_kept_for(user) && static_cast<std::size_t>(highest) >= descriptors_for(user)) {
             return Refused{RefusalReason::full, why_no_descriptor(user, "the owner's user")};
         }
-        visitors_.push_back(&visitor);
+        clients_.push_back(&client);
     } catch (std::exception const& error) {  // or no memory
         return refusal_of(error);
     }
@@ -161,18 +160,18 @@ std::optional<Refused> Reception::require_place(uid_t user) const {
             RefusalReason::full,
             fmt::format("{} {} connections already (ServeOptions::{})", what, there, rule)};
     };
-    std::size_t const there = visitors_.size();
+    std::size_t const there = clients_.size();
     if (there >= options_.connections) return refusal("there are", there, "connections");
     if (is_kept_for(user)) return {};
     auto const share = share_of(options_.connections, options_.connections_per_user,
                                 half_of(options_.connections));
     auto const of_user = static_cast<std::size_t>(std::ranges::count_if(
-        visitors_, [&](Visitor const* each) { return each->peer.uid == user; }));
+        clients_, [&](Connected const* each) { return each->peer.uid == user; }));
     if (of_user >= share.of_user) {
         return refusal(fmt::format("the user {} has", user), of_user, "connections_per_user");
     }
     auto const of_others = static_cast<std::size_t>(std::ranges::count_if(
-        visitors_, [](Visitor const* each) { return !is_kept_for(each->peer.uid); }));
+        clients_, [](Connected const* each) { return !is_kept_for(each->peer.uid); }));
     if (of_others < share.of_others) return {};
     return refusal("the others are kept for the owner's user: other users have", of_others,
                    "connections");
@@ -180,50 +179,50 @@ std::optional<Refused> Reception::require_place(uid_t user) const {
 
 bool Reception::drop_stranger(uid_t user) {
     auto const latest = std::chrono::steady_clock::now() - shortest_silence;
-    auto const has_to_go = [&](Visitor const* each) {
+    auto const has_to_go = [&](Connected const* each) {
         return each->name.empty() && each->came < latest &&
                (is_kept_for(user) || each->peer.uid == user);
     };
-    auto const found = std::ranges::find_if(visitors_, has_to_go);  // in the order of their coming
-    if (found == visitors_.end()) return false;
-    Visitor& stranger = **found;
+    auto const found = std::ranges::find_if(clients_, has_to_go);  // in the order of their coming
+    if (found == clients_.end()) return false;
+    Connected& stranger = **found;
     log(stranger, "dropped, since its place is wanted and it has not said who it is");
     stranger.over = true;
-    visitors_.erase(found);
+    clients_.erase(found);
     return true;
 }
 
-bool Reception::is_allowed(Visitor const& visitor) const {
+bool Reception::is_allowed(Connected const& client) const {
     if (options_.users.empty() && options_.groups.empty()) return true;
-    PeerCredentials const& peer = visitor.peer;
+    PeerCredentials const& peer = client.peer;
     if (is_own_user(peer.uid)) return true;
     if (std::ranges::count(options_.users, peer.uid) != 0 && !is_nameless_user(peer.uid))
         return true;
-    std::vector<gid_t> groups = visitor.socket.peer_groups();
+    std::vector<gid_t> groups = client.socket.peer_groups();
     groups.push_back(peer.gid);
     return std::ranges::any_of(groups, [&](gid_t group) {
         return std::ranges::count(options_.groups, group) != 0 && !is_nameless_group(group);
     });
 }
 
-void Reception::receive_from(Visitor& visitor, std::function<void(Decoded const&)> const& handle) {
+void Reception::receive_from(Connected& client, std::function<void(Decoded const&)> const& handle) {
     auto const end = [&](RefusalReason reason, std::string text) {
-        refuse(visitor, 0, {reason, std::move(text)});
-        visitor.over = true;
+        refuse(client, 0, {reason, std::move(text)});
+        client.over = true;
     };
-    if (!visitor.heard) return;
-    for (unsigned i = 0; i < messages_in_a_turn && !visitor.over && visitor.unsent.empty(); ++i) {
+    if (!client.heard) return;
+    for (unsigned i = 0; i < messages_in_a_turn && !client.over && client.unsent.empty(); ++i) {
         try {
-            Received const received = visitor.socket.receive(0);
+            Received const received = client.socket.receive(0);
             if (std::holds_alternative<NothingThere>(received)) return;
             if (std::holds_alternative<PeerClosed>(received)) {
-                visitor.over = true;
+                client.over = true;
                 return;
             }
             auto const& message = std::get<SocketMessage>(received);
             handle(decode(message.bytes, message.descriptors.size()));
         } catch (VersionError const& error) {
-            visitor.magic = error.magic();
+            client.magic = error.magic();
             end(RefusalReason::version, std::string(error.cause()));
         } catch (Error const& error) {
             end(RefusalReason::bad_message, error.what());
@@ -233,28 +232,28 @@ void Reception::receive_from(Visitor& visitor, std::function<void(Decoded const&
     }
 }
 
-void Reception::send(Visitor& visitor, std::uint32_t id, Message const& message) {
+void Reception::send(Connected& client, std::uint32_t id, Message const& message) {
     try {
-        auto bytes = encode(id, message, visitor.magic);
-        if (visitor.unsent.empty() && try_send(visitor, bytes)) return;
-        visitor.unsent.push_back(std::move(bytes));
+        auto bytes = encode(id, message, client.magic);
+        if (client.unsent.empty() && try_send(client, bytes)) return;
+        client.unsent.push_back(std::move(bytes));
     } catch (std::exception const& error) {  // or no memory
-        log(visitor, fmt::format("dropped, since it cannot be sent a message: {}", error.what()));
-        visitor.over = true;
+        log(client, fmt::format("dropped, since it cannot be sent a message: {}", error.what()));
+        client.over = true;
     }
 }
 
-void Reception::refuse(Visitor& visitor, std::uint32_t id, Refused refusal) {
+void Reception::refuse(Connected& client, std::uint32_t id, Refused refusal) {
     try {
-        log(visitor, fmt::format("refused ({}): {}", to_string(refusal.reason), refusal.text));
+        log(client, fmt::format("refused ({}): {}", to_string(refusal.reason), refusal.text));
     } catch (std::exception const&) {  // the line is lost
     }
-    send(visitor, id, std::move(refusal));
+    send(client, id, std::move(refusal));
 }
 
-bool Reception::try_send(Visitor& visitor, std::vector<std::byte> const& bytes) const {
+bool Reception::try_send(Connected& client, std::vector<std::byte> const& bytes) const {
     try {
-        if (!visitor.socket.send(bytes)) visitor.over = true;
+        if (!client.socket.send(bytes)) client.over = true;
         return true;
     } catch (SystemError const& error) {
         if (!is_out_of_room(error.code())) throw;
@@ -262,79 +261,78 @@ bool Reception::try_send(Visitor& visitor, std::vector<std::byte> const& bytes) 
     }
 }
 
-void Reception::flush(Visitor& visitor) const {
+void Reception::flush(Connected& client) const {
     try {
-        while (!visitor.unsent.empty() && try_send(visitor, visitor.unsent.front())) {
-            visitor.unsent.pop_front();
+        while (!client.unsent.empty() && try_send(client, client.unsent.front())) {
+            client.unsent.pop_front();
         }
     } catch (Error const&) {  // the socket takes nothing any more
-        visitor.over = true;
+        client.over = true;
     }
 }
 
-std::optional<Refused> Reception::require_read(Visitor& visitor, unsigned descriptors) const {
-    if (!visitor.socket.has_unread()) visitor.unread_descriptors = 0;
-    std::size_t const wanted = visitor.unread_descriptors + std::size_t{descriptors};
-    bool const first = visitor.unread_descriptors == 0 && visitor.unsent.empty();
-    if (!first && (wanted > most_unread_of_connection || !visitor.unsent.empty())) {
-        return Refused{RefusalReason::too_many_of_client,
-                       fmt::format("the connection has not read its messages, which have {} "
-                                   "descriptors",
-                                   visitor.unread_descriptors)};
+std::optional<Refused> Reception::require_read(Connected& client, unsigned descriptors) const {
+    if (!client.socket.has_unread()) client.unread_descriptors = 0;
+    std::size_t const wanted = client.unread_descriptors + std::size_t{descriptors};
+    bool const first = client.unread_descriptors == 0 && client.unsent.empty();
+    if (!first && (wanted > most_unread_of_connection || !client.unsent.empty())) {
+        return Refused{
+            RefusalReason::too_many_of_client,
+            fmt::format("the connection has not read its messages, which have {} descriptors",
+                        client.unread_descriptors)};
     }
     // A client that has read all finds room although others have not.
     std::size_t const limit = limit_of_descriptors();
-    std::size_t const most = limit / (is_kept_for(visitor.peer.uid) ? 2 : first ? 4 : 8);
+    std::size_t const most = limit / (is_kept_for(client.peer.uid) ? 2 : first ? 4 : 8);
     std::size_t of_all = 0;
     std::size_t of_user = 0;
-    for (Visitor* const each : visitors_) {
+    for (Connected* const each : clients_) {
         if (each->unread_descriptors == 0) continue;
         if (!each->socket.has_unread()) each->unread_descriptors = 0;
         of_all += each->unread_descriptors;
-        if (each->peer.uid == visitor.peer.uid) of_user += each->unread_descriptors;
+        if (each->peer.uid == client.peer.uid) of_user += each->unread_descriptors;
     }
-    bool const too_many = !is_kept_for(visitor.peer.uid) && of_user + descriptors > limit / 8;
+    bool const too_many = !is_kept_for(client.peer.uid) && of_user + descriptors > limit / 8;
     if (of_all + descriptors <= most && !too_many) return {};
-    return Refused{
-        RefusalReason::full,
-        fmt::format("clients have not read messages with {} descriptors, {} of them the user {}'s, "
-                    "and this process may have {} (RLIMIT_NOFILE)",
-                    of_all, of_user, visitor.peer.uid, limit)};
+    return Refused{RefusalReason::full,
+                   fmt::format("clients have not read messages with {} descriptors, {} of them the "
+                               "user {}'s, and this process may have {} (RLIMIT_NOFILE)",
+                               of_all, of_user, client.peer.uid, limit)};
 }
 
-void Reception::lend(Visitor& visitor, std::uint32_t id, Message const& message,
+void Reception::lend(Connected& client, std::uint32_t id, Message const& message,
                      std::span<int const> descriptors) {
     try {
-        if (!visitor.socket.send(encode(id, message), descriptors)) visitor.over = true;
-        visitor.unread_descriptors += static_cast<unsigned>(descriptors.size());
+        if (!client.socket.send(encode(id, message), descriptors)) client.over = true;
+        client.unread_descriptors += static_cast<unsigned>(descriptors.size());
     } catch (SystemError const& error) {
-        if (!is_out_of_room(error.code())) visitor.over = true;
+        if (!is_out_of_room(error.code())) client.over = true;
         throw Refused{RefusalReason::full, error.what()};
     }
 }
 
-bool Reception::has_gone(Visitor const& visitor) {
+bool Reception::has_gone(Connected const& client) {
     bool const stranger =
-        visitor.name.empty() && std::chrono::steady_clock::now() - visitor.came > longest_silence;
-    if (stranger) log(visitor, "dropped, since it has not said who it is");
-    return visitor.over || visitor.ended || stranger;
+        client.name.empty() && std::chrono::steady_clock::now() - client.came > longest_silence;
+    if (stranger) log(client, "dropped, since it has not said who it is");
+    return client.over || client.ended || stranger;
 }
 
 void Reception::log(std::string_view what) {
     lines_.push_back(fmt::format("carillon: {}: {}", path_.string(), what));
 }
 
-void Reception::log(Visitor const& visitor, std::string_view what) noexcept {
+void Reception::log(Connected const& client, std::string_view what) noexcept {
     try {
         auto const now = std::chrono::steady_clock::now();
-        Told& told = told_.try_emplace(visitor.peer.uid, Told{now}).first->second;
+        Told& told = told_.try_emplace(client.peer.uid, Told{now}).first->second;
         if (told.lines == lines_in_a_while) {
             ++told.left_out;
             return;
         }
         lines_.push_back(fmt::format("carillon: {}: {}, process {} of user {}: {}", path_.string(),
-                                     visitor.name.empty() ? "somebody" : visitor.name,
-                                     visitor.peer.pid, visitor.peer.uid, what));
+                                     client.name.empty() ? "somebody" : client.name,
+                                     client.peer.pid, client.peer.uid, what));
         ++told.lines;
     } catch (...) {  // the line is lost
     }
@@ -348,11 +346,11 @@ void Reception::look_at_files() noexcept {
     try {
         std::string_view const missing = listener_->missing();
         if (missing != missing_ && !missing.empty()) {
-            say(fmt::format("carillon: {}: somebody has removed its {}: {}", path_.string(),
-                            missing,
-                            missing == "socket" ? "no client finds this owner any more, and "
-                                                  "another may begin to serve there"
-                                                : "another owner may begin to serve there"));
+            say(fmt::format(
+                "carillon: {}: somebody has removed its {}: {}", path_.string(), missing,
+                missing == "socket"
+                    ? "no client finds this owner any more, and another may begin to serve there"
+                    : "another owner may begin to serve there"));
         }
         missing_ = missing;
     } catch (...) {  // the line is lost

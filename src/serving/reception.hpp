@@ -29,7 +29,7 @@ namespace carillon::detail {
 [[nodiscard]] ServeOptions checked_serve(ServeOptions options);
 
 // A process that has connected.
-struct Visitor {
+struct Connected {
     UnixSocket socket;
     PeerCredentials peer{};
     FileDescriptor process{};  // readable when it has ended; may be empty
@@ -64,42 +64,43 @@ class Reception {
     [[nodiscard]] std::uint64_t instance() const { return instance_; }         // another for each
     [[nodiscard]] std::string const& name() const { return *options_.name; }
 
-    // Entries for poll(): new connections, a visitor's messages, and the end of its process.
+    // Entries for poll(): new connections, a client's messages, and the end of its process.
     [[nodiscard]] ::pollfd listening() const;
-    static void watch(std::vector<::pollfd>& all, Visitor const& visitor);
-    // Notes what poll() has said of a visitor; `watched` begins with the entries that watch() added
+    static void watch(std::vector<::pollfd>& all, Connected const& client);
+    // Notes what poll() has said of a client; `watched` begins with the entries that watch() added
     // for it, which it then loses.
-    void heed(Visitor& visitor, std::span<::pollfd const>& watched) const;
+    void handle_events(Connected& client, std::span<::pollfd const>& watched) const;
 
     // Hands on new connections, some at a time. `listened`: listening() after poll().
     void accept_all(::pollfd const& listened, std::function<void(UnixSocket)> const& accept);
-    // Why the visitor may not stay; nothing if it may, and then it counts until forget().
-    [[nodiscard]] std::optional<Refused> admit(Visitor& visitor);
-    void forget(Visitor const& visitor) noexcept { std::erase(visitors_, &visitor); }
+    // Why the client may not stay; nothing if it may, and then it counts until forget().
+    [[nodiscard]] std::optional<Refused> admit(Connected& client);
+    void forget(Connected const& client) noexcept { std::erase(clients_, &client); }
 
-    // Hands on the visitor's messages, some at a time, if poll() heard any. A message that is none,
+    // Hands on the client's messages, some at a time, if poll() heard any. A message that is none,
     // or for which `handle` throws, is refused and ends the visit.
-    void receive_from(Visitor& visitor, std::function<void(Decoded const&)> const& handle);
+    void receive_from(Connected& client, std::function<void(Decoded const&)> const& handle);
     // Sends it at once, or when there is room in its socket.
-    void send(Visitor& visitor, std::uint32_t id, Message const& message);
+    void send(Connected& client, std::uint32_t id, Message const& message);
     // Sends Refused, and writes a line for people.
-    void refuse(Visitor& visitor, std::uint32_t id, Refused refusal);
-    // Why the visitor cannot be sent so many descriptors now; nothing if it can. Unread ones count
+    void refuse(Connected& client, std::uint32_t id, Refused refusal);
+    // Why the client cannot be sent so many descriptors now; nothing if it can. Unread ones count
     // as open ones of this process's user, so there is a bound to those of a connection, of a user,
     // and of all, below RLIMIT_NOFILE.
-    [[nodiscard]] std::optional<Refused> require_read(Visitor& visitor, unsigned descriptors) const;
+    [[nodiscard]] std::optional<Refused> require_read(Connected& client,
+                                                      unsigned descriptors) const;
     // Sends it at once, after require_read() found nothing. Throws Refused if the system has no
     // room.
-    void lend(Visitor& visitor, std::uint32_t id, Message const& message,
+    void lend(Connected& client, std::uint32_t id, Message const& message,
               std::span<int const> descriptors);
 
     // Whether it is over, its process has ended, or it has not introduced itself for too long.
-    [[nodiscard]] bool has_gone(Visitor const& visitor);
+    [[nodiscard]] bool has_gone(Connected const& client);
 
-    // Keeps a line about a visitor, for say_lines(): so many of one user in a while, and then how
+    // Keeps a line about a client, for say_lines(): so many of one user in a while, and then how
     // many were left out.
-    void log(Visitor const& visitor, std::string_view what) noexcept;
-    // Keeps a line that is about no visitor.
+    void log(Connected const& client, std::string_view what) noexcept;
+    // Keeps a line that is about no client.
     void log(std::string_view what);
     // Says the lines. Call it without the server's lock: it calls the program, which may call the
     // server. `all`: it also says how many were left out in a while that is not over. Each second
@@ -117,14 +118,14 @@ class Reception {
     };
 
     // Whether its user, or a group of it, is among those of the options.
-    [[nodiscard]] bool is_allowed(Visitor const& visitor) const;
+    [[nodiscard]] bool is_allowed(Connected const& client) const;
     [[nodiscard]] std::optional<Refused> require_place(uid_t user) const;
-    // Drops a visitor that has said nothing for a while, and whose place this user may have: one of
+    // Drops a client that has said nothing for a while, and whose place this user may have: one of
     // the same user, or, for the owner's user and root, any. False: there is none.
     [[nodiscard]] bool drop_stranger(uid_t user);
-    void flush(Visitor& visitor) const;
+    void flush(Connected& client) const;
     // False: there is no room.
-    [[nodiscard]] bool try_send(Visitor& visitor, std::vector<std::byte> const& bytes) const;
+    [[nodiscard]] bool try_send(Connected& client, std::vector<std::byte> const& bytes) const;
     void say(std::string const& line) const noexcept;
     void look_at_files() noexcept;
 
@@ -132,10 +133,10 @@ class Reception {
     ServeOptions options_;
     std::uint64_t instance_;
     std::optional<UnixListener> listener_;
-    bool deaf_ = false;  // the listener is not looked at
+    bool not_accepting_ = false;  // the listener is not looked at
     std::chrono::steady_clock::time_point looked_at_files_{};
     std::string_view missing_;  // the files that a line has said to be missing
-    std::vector<Visitor*> visitors_;
+    std::vector<Connected*> clients_;
     std::vector<std::string> lines_;
     std::map<std::uint32_t, Told> told_;  // by user
 };

@@ -112,8 +112,8 @@ std::string Lender::why_full() const {
     }
     if (any_ends()) {
         return fmt::format(
-            "the kernel has not looked at the {} often enough since its last client went: it "
-            "takes what that one left, and lets go at a look after that",
+            "the kernel has not looked at the {} often enough since its last client went: it takes "
+            "what that one left, and lets go at a look after that",
             name);
     }
     if (!any_free()) return fmt::format("the {} has a client", name);

@@ -85,9 +85,9 @@ struct UnaskedBuffer {
     bool descriptor;  // see LentBuffer
 };
 
-struct Session : Visitor {
+struct Session : Connected {
     // A constructor, since where a member of an aggregate throws, GCC 12 destroys the base twice.
-    explicit Session(UnixSocket connected) : Visitor{std::move(connected)} {}
+    explicit Session(UnixSocket connected) : Connected{std::move(connected)} {}
 
     std::map<std::uint32_t, HeldPlace> leases{};
     std::deque<AwaitedPlace> asks{};

@@ -148,8 +148,7 @@ class OthersNews final : public NewsSource {
         OwnerAnswer answer = link().ask(WatchBuffers{kind}, link().due());
         (void)said<BufferDone>(answer);
     }
-    OthersNews(OthersNews const&) = delete;
-    OthersNews& operator=(OthersNews const&) = delete;
+    OthersNews& operator=(OthersNews&&) = delete;
     // Buffers that it has returned keep the connection; those that it has not returned are given
     // back. The store may read nothing for long: it takes back what is on its way when it reads
     // this.
@@ -293,10 +292,9 @@ std::vector<BufferInfo> StoreSession::list() {
     for (int i = 1; i < answers_of_list; ++i) end = end + options().timeout;
     for (std::uint64_t last = 0;;) {
         if (end.passed()) {
-            throw TimeoutError(
-                fmt::format("the store's list has no end: {} buffers came "
-                            "within ten times the timeout",
-                            all.size()));
+            throw TimeoutError(fmt::format(
+                "the store's list has no end: {} buffers came within ten times the timeout",
+                all.size()));
         }
         OwnerAnswer answer =
             link_->ask(NextBuffer{last}, Deadline(std::min(options().timeout, end.left())));

@@ -23,8 +23,7 @@ class Fiber {
     explicit Fiber(std::size_t stack_bytes = usual_stack_bytes,
                    Switches switches = Switches::order);
     ~Fiber();
-    Fiber(Fiber const&) = delete;
-    Fiber& operator=(Fiber const&) = delete;
+    Fiber& operator=(Fiber&&) = delete;
 
     // The name in reports of the thread sanitizer.
     void set_name(char const* name) const;

@@ -39,8 +39,8 @@ void* BlockMemory::variable(void const* site, std::size_t bytes, std::size_t ali
 void* BlockMemory::add(void const* site, std::size_t bytes, std::size_t alignment) {
     if (alignment > most_alignment || count_ == most_variables || bytes > most_bytes - bytes_) {
         throw UsageError(fmt::format(
-            "a shared variable of {} bytes, aligned to {}, behind {} of {} bytes: a block has "
-            "{} variables and {} bytes at most, each variable is aligned to {} at most",
+            "a shared variable of {} bytes, aligned to {}, behind {} of {} bytes: a block has {} "
+            "variables and {} bytes at most, each variable is aligned to {} at most",
             bytes, alignment, count_, bytes_, most_variables, most_bytes, most_alignment));
     }
     std::size_t const at = (end_ + alignment - 1) / alignment * alignment;
@@ -76,8 +76,7 @@ class Current {
         tested_block = nullptr;
         block::emulate(before_);
     }
-    Current(Current const&) = delete;
-    Current& operator=(Current const&) = delete;
+    Current& operator=(Current&&) = delete;
 
    private:
     unsigned before_;

@@ -33,8 +33,7 @@ class BlockMemory {
 
     BlockMemory() = default;
     ~BlockMemory();
-    BlockMemory(BlockMemory const&) = delete;
-    BlockMemory& operator=(BlockMemory const&) = delete;
+    BlockMemory& operator=(BlockMemory&&) = delete;
 
     // Removes all variables, and sets every byte to `pattern`.
     void begin(std::byte pattern);

@@ -148,8 +148,7 @@ class Block final : public VulkanBlock {
     }
 
     ~Block() override { memory_.unmapMemory(); }
-    Block(Block const&) = delete;
-    Block& operator=(Block const&) = delete;
+    Block& operator=(Block&&) = delete;
 
     void* mapped() const override { return mapped_; }
     std::size_t allocated() const override { return allocated_; }

@@ -64,13 +64,13 @@ class HostTaker {
     HostTaker(Rings const& rings, unsigned ring)
         : consumer_(rings.host_view(ring).replies, ring, detail::HostCached(), rings.far),
           end_(&rings.host_view(ring).status->ended),
-          dawdle_(rings.test.slow_consumer ? slow_on_host : 0) {}
+          delay_(rings.test.slow_consumer ? slow_on_host : 0) {}
 
     // Takes up to a burst; returns whether there was a line.
     bool take(Findings& findings) {
         for (std::uint32_t n = 0; n < burst; ++n) {
             if (!consumer_.try_check(findings)) return n != 0;
-            if (dawdle_ != 0) consumer_.dawdle(dawdle_);
+            if (delay_ != 0) consumer_.delay(delay_);
         }
         return true;
     }
@@ -84,7 +84,7 @@ class HostTaker {
    private:
     CheckedConsumer<detail::HostCached, detail::HostMapped> consumer_;
     std::uint64_t const* end_;
-    std::uint32_t dawdle_;
+    std::uint32_t delay_;
 };
 
 Findings take_lines(Rings const& rings, unsigned thread, Clock::time_point deadline) {

@@ -32,7 +32,7 @@ using AskedOfHost = AskedWords<5>;
 
 // Checks that the question is whole, and pauses for a random time.
 template <class Question>
-void ponder(Machine& machine, Side side, Question const& question) {
+void check_and_pause(Machine& machine, Side side, Question const& question) {
     machine.require(question == Question::make(0, question.asker, question.index),
                     "the question {} of {} is not whole", question.index, question.asker);
     for (std::uint32_t i = machine.random().below(64); i != 0; --i) machine.pause(side);
@@ -151,7 +151,7 @@ class HostServiceScenario {
         while (!finished_) {
             consumer.poll([&](AddressedRequest<AskedOfHost> const& request, Sequence /*number*/) {
                 AskedOfHost const& question = request.value;
-                ponder(machine_, Side::host, question);
+                check_and_pause(machine_, Side::host, question);
                 std::uint32_t const word = word_of(question.asker, question.index);
                 machine_.require(asked_.read(word) == ~question.index,
                                  "question {} of {} is ahead of its data", question.index,

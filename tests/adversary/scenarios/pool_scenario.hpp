@@ -125,7 +125,7 @@ class PoolScenario {
         while (!finished_) {
             consumer.poll([&](Asked const& asked, Sequence /*number*/) {
                 Question const& question = asked.value;
-                ponder(machine_, Side::device, question);
+                check_and_pause(machine_, Side::device, question);
                 if (refers_ == OutOfLine::written) {
                     data_.write(word_of(question.asker, question.index), ~question.index);
                 }

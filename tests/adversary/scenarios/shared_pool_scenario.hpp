@@ -218,7 +218,7 @@ class SharedPoolScenario {
             PoolRequest<Question> taken;
             if (!clients.try_take(taken)) continue;
             auto const question = unpack<Question>(taken.message);
-            ponder(machine_, Side::device, question);
+            check_and_pause(machine_, Side::device, question);
             ++served_[question.asker][question.index];
             if (refers_ == OutOfLine::written) {
                 data_.write(word_of(question.asker, question.index), ~question.index);

@@ -27,7 +27,7 @@ struct InTurn {
 };
 
 // A slow handler, which counts the requests that it has served.
-struct Dawdler {
+struct Delayer {
     std::uint64_t* served;  // in device memory
 
     CARILLON_HD std::uint64_t operator()(std::uint64_t value) const {
@@ -110,9 +110,9 @@ TEST_P(WatchTest, stopIsSeenBetweenRequestsThatTakeLong) {
         return HostCached(served.range_sync())
             .load_word(static_cast<std::uint64_t const*>(served.host_ptr()));
     };
-    PersistentKernel<Dawdler, WatchedChannels> kernel(
+    PersistentKernel<Delayer, WatchedChannels> kernel(
         device(), {.capacity = each, .watched = {.per_block = 2}},
-        Dawdler{static_cast<std::uint64_t*>(served.device_ptr())});
+        Delayer{static_cast<std::uint64_t*>(served.device_ptr())});
     for (std::uint32_t i = 0; i < each; ++i) {
         (void)kernel.channel(0).submit(i, patience);
         (void)kernel.channel(1).submit(i, patience);

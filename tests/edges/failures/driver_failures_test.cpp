@@ -99,8 +99,8 @@ TEST_P(DriverFailureTest, eachIsATypedErrorThatLeavesNothingBehind) {
     expect_each_failure_is_survived(GetParam());
 }
 
-// No call but the heart's flushes.
-[[noreturn]] void fail_a_flush_in_the_heart() {
+// No call but the flushes of the heartbeat's thread.
+[[noreturn]] void fail_a_flush_of_the_heartbeat() {
     PersistentKernel<Thrice> kernel(Device::open("emulated:vulkan", {.force_non_coherent = true}));
     arm({FaultKind::vulkan, 1});
     bool const failed = eventually([&] { return kernel.state() == KernelState::failed; });
@@ -118,7 +118,7 @@ TEST_P(DriverFailureTest, eachIsATypedErrorThatLeavesNothingBehind) {
 
 TEST(HeartFailureTest, flushThatFailsIsTheKernelsFailure) {
     load_vulkan_stand_in();
-    EXPECT_EXIT(fail_a_flush_in_the_heart(), testing::ExitedWithCode(0), "failed: vkFlush");
+    EXPECT_EXIT(fail_a_flush_of_the_heartbeat(), testing::ExitedWithCode(0), "failed: vkFlush");
 }
 
 auto const name_of = [](auto const& of) { return std::string(of.param.name); };

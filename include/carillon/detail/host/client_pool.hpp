@@ -96,7 +96,7 @@ class ClientEnd<Pool, Request, Reply> {
         // The claim announces the request: PoolState::all_answered() looks at it.
         bool const open = is_open(kernel);
         bool const sent = open && push(slot, request, data);
-        if (!sent) slot.claim.take_back();  // whoever buries this client is not to see it as sent
+        if (!sent) slot.claim.take_back();  // recovery must not see it as sent
         record_->sends_at.store(0, std::memory_order_relaxed);
         if (!open) [[unlikely]]
             kernel.require_open();

@@ -71,8 +71,7 @@ class KernelSupervisor final : public ChannelPeer {
     [[nodiscard]] static std::shared_ptr<KernelSupervisor> make(
         Device const& device, std::shared_ptr<ChannelMemory> memory, KernelOptions const& options,
         unsigned channels_per_block = 1);
-    KernelSupervisor(KernelSupervisor const&) = delete;
-    KernelSupervisor& operator=(KernelSupervisor const&) = delete;
+    KernelSupervisor& operator=(KernelSupervisor&&) = delete;
     ~KernelSupervisor() override = default;
 
     // Returns *this; throws ForkError in a child.
@@ -120,7 +119,7 @@ class KernelSupervisor final : public ChannelPeer {
     void end_at_exit() noexcept;
     // Waits a while until the thread has ended: it may be within the driver. Returns false if it
     // has not, and still uses this object.
-    [[nodiscard]] bool end_heart() noexcept;
+    [[nodiscard]] bool end_watcher() noexcept;
     // Waits for the rest of end()'s time, and writes a line if the kernel has not ended.
     void leave_kernel() noexcept;
     void await_start();
@@ -157,9 +156,9 @@ class KernelSupervisor final : public ChannelPeer {
     std::optional<Deadline> leave_by_;
     std::atomic<bool> launched_ = false;
     std::condition_variable_any wake_;
-    std::binary_semaphore heart_ended_{0};
-    Thread heart_;             // ends before anything that it uses
-    bool heart_left_ = false;  // left behind within the driver
+    std::binary_semaphore watcher_ended_{0};
+    Thread watcher_;             // ends before anything that it uses
+    bool watcher_left_ = false;  // left behind within the driver
     std::unique_ptr<ExitHook> at_exit_;
 };
 

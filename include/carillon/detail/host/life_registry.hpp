@@ -33,13 +33,13 @@ class LifeRegistry {
     [[nodiscard]] unsigned size() const { return size_; }
 
     // The number under which a thread has the place now; another one, or 0, once that thread was
-    // found dead. All accesses are relaxed: `bury` says what it orders.
+    // found dead. All accesses are relaxed: `reclaim` says what it orders.
     [[nodiscard]] std::atomic<unsigned> const& holder(unsigned number) const;
 
-    // Calls `bury` with the places of dead threads, if there are any, and frees them if it returns
-    // true; otherwise the next call finds them again. Returns how many places it freed.
-    unsigned recover(std::function<bool(std::vector<unsigned> const&)> const& bury);
-    // Whether a living thread has a place, for `bury`.
+    // Calls `reclaim` with the places of dead threads, if there are any, and frees them if it
+    // returns true; otherwise the next call finds them again. Returns how many places it freed.
+    unsigned recover(std::function<bool(std::vector<unsigned> const&)> const& reclaim);
+    // Whether a living thread has a place, for `reclaim`.
     [[nodiscard]] bool in_use(unsigned index) const;
 
    private:
@@ -60,16 +60,16 @@ class ProducerRegistry : private LifeRegistry {
     // `records` is zeroed memory for `size` records, on the producers' side.
     ProducerRegistry(ProducerRecord* records, unsigned size);
 
-    // See LifeRegistry; it calls bury(index) first, like recover().
+    // See LifeRegistry; it calls reclaim(index) first, like recover().
     void leave(
-        unsigned number, std::function<void(unsigned)> const& bury = [](unsigned) {}) noexcept;
+        unsigned number, std::function<void(unsigned)> const& reclaim = [](unsigned) {}) noexcept;
     [[nodiscard]] ProducerRecord* record(unsigned number) const { return records_ + index(number); }
 
     // Gives up the claims of dead producers, and returns how many had died. Before that it calls
-    // bury(index) for each of them, perhaps more than once. Takes a lock.
+    // reclaim(index) for each of them, perhaps more than once. Takes a lock.
     unsigned recover(
         MpmcRingView const& view, HostMapped const& far, HostCached const& near,
-        std::function<void(unsigned)> const& bury = [](unsigned) {});
+        std::function<void(unsigned)> const& reclaim = [](unsigned) {});
     // Gives up the producer's current claim, which it could not write.
     void give_up(unsigned number, MpmcRingView const& view, HostMapped const& far) const noexcept;
 

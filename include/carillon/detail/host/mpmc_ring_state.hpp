@@ -77,7 +77,7 @@ struct MpmcRingState {
     // A place for the calling thread; that of a dead thread if no other is free. Throws UsageError
     // with `which` if all are in use.
     [[nodiscard]] unsigned enter(std::string_view which);
-    unsigned recover() { return registry.recover(memory.host_view(), far, HostCached(), bury); }
+    unsigned recover() { return registry.recover(memory.host_view(), far, HostCached(), reclaim); }
     void give_up(unsigned producer) const noexcept {
         registry.give_up(producer, memory.host_view(), far);
     }
@@ -88,7 +88,7 @@ struct MpmcRingState {
     unsigned recover_consumers();
 
     // Called for each of the host's producers that is found dead: ProducerRegistry::recover.
-    std::function<void(unsigned)> bury = [](unsigned) {};
+    std::function<void(unsigned)> reclaim = [](unsigned) {};
 };
 
 // `what` is the end that the thread has made.

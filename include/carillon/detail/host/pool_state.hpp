@@ -34,8 +34,7 @@ class PoolState {
     // Throws UsageError for options that do not fit a handler of that many threads.
     PoolState(Device const& device, KernelOptions const& options, unsigned threads,
               MessageShape const& requests, MessageShape const& replies);
-    PoolState(PoolState const&) = delete;
-    PoolState& operator=(PoolState const&) = delete;
+    PoolState& operator=(PoolState&&) = delete;
 
     [[nodiscard]] std::shared_ptr<ChannelMemory> const& blocks() const { return blocks_; }
     // Whether the lanes of a warp share a block's messages: Pool::stripe.
@@ -62,7 +61,7 @@ class PoolState {
 
    private:
     [[nodiscard]] ReplySlots reply_slots_at(void* begin) const;
-    void bury(unsigned client);
+    void reclaim(unsigned client);
     // Whether the request that a dead client was sending was sent.
     [[nodiscard]] bool was_sent(unsigned client) const;
 

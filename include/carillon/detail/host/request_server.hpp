@@ -57,8 +57,7 @@ class RequestServer {
     RequestServer(std::string_view owner, Device const& device, std::uint32_t quads,
                   std::uint32_t capacity, Sequence first, ServiceThreadOptions const& options,
                   Serve serve);
-    RequestServer(RequestServer const&) = delete;
-    RequestServer& operator=(RequestServer const&) = delete;
+    RequestServer& operator=(RequestServer&&) = delete;
     ~RequestServer();
 
     void require_own() const { mark_.require_own(); }

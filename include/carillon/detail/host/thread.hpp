@@ -98,8 +98,7 @@ class OnlySynchronousSignals {
         ::pthread_sigmask(SIG_BLOCK, &blocked, &before_);
     }
     ~OnlySynchronousSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-    OnlySynchronousSignals(OnlySynchronousSignals const&) = delete;
-    OnlySynchronousSignals& operator=(OnlySynchronousSignals const&) = delete;
+    OnlySynchronousSignals& operator=(OnlySynchronousSignals&&) = delete;
 
    private:
     sigset_t before_{};

@@ -34,9 +34,9 @@ __device__ void shared_needs_CARILLON_HD(void* room) {
 template <class Handler>
 class BlockState {
     using Shared = typename Handler::Shared;
-    static_assert(std::is_trivially_destructible_v<Shared>,
-                  "carillon: a handler's Shared must be trivially destructible: nothing destroys "
-                  "it");
+    static_assert(
+        std::is_trivially_destructible_v<Shared>,
+        "carillon: a handler's Shared must be trivially destructible: nothing destroys it");
     static_assert(sizeof(Shared) <= most_state_bytes,
                   "carillon: a handler's Shared must be at most 44 KiB: it is in shared memory");
 

@@ -99,9 +99,9 @@ CARILLON_HD constexpr bool check_handler_names() {
 // Checks that it can be passed by value; the user sees the texts.
 template <class Handler>
 CARILLON_HD constexpr bool check_handler_object() {
-    static_assert(std::is_trivially_copyable_v<Handler>,
-                  "carillon: a handler must be trivially copyable: it is passed to the kernel by "
-                  "value");
+    static_assert(
+        std::is_trivially_copyable_v<Handler>,
+        "carillon: a handler must be trivially copyable: it is passed to the kernel by value");
     static_assert(sizeof(Handler) <= handler_bytes,
                   "carillon: a handler must be at most 4096 bytes: keep more in device memory "
                   "(Device::allocate) that it points at");

@@ -162,8 +162,8 @@ constexpr bool check_handler_messages() {
     using Request = typename MessagesOf<Handler>::Request;
     using Reply = typename MessagesOf<Handler>::Reply;
     static_assert(!std::is_void_v<Reply>,
-                  "carillon: a handler returns its reply: without anything to say, an empty "
-                  "struct (carillon::Done)");
+                  "carillon: a handler returns its reply: without anything to say, an empty struct "
+                  "(carillon::Done)");
     static_assert(!std::is_reference_v<Reply>,
                   "carillon: a handler returns its reply by value: its bytes cross a bus");
     if constexpr (std::is_object_v<Reply>) {
@@ -186,10 +186,10 @@ constexpr bool check_handler_messages() {
 template <class Handler>
 constexpr bool check_handler() {
     constexpr bool called = NamesCommands<Handler> || NamesMessages<Handler> || HasOneCall<Handler>;
-    static_assert(called,
-                  "carillon: a handler is a class with one operator() of one parameter, the "
-                  "request; or it says what it takes: `using Request` and `using Reply`, or `using "
-                  "Commands`");
+    static_assert(
+        called,
+        "carillon: a handler is a class with one operator() of one parameter, the request; or it "
+        "says what it takes: `using Request` and `using Reply`, or `using Commands`");
     check_handler_object<Handler>();
     if constexpr (called && !NamesCommands<Handler>) check_handler_messages<Handler>();
     return true;
@@ -205,9 +205,9 @@ constexpr void check_body() {
     static_assert(sizeof(Body) <= handler_bytes,
                   "carillon: a kernel body must be at most 4096 bytes: keep more in device memory "
                   "(Device::allocate) that it points at");
-    static_assert(std::is_invocable_v<Body&, unsigned>,
-                  "carillon: a kernel body is called with the number of its block: operator()"
-                  "(unsigned)");
+    static_assert(
+        std::is_invocable_v<Body&, unsigned>,
+        "carillon: a kernel body is called with the number of its block: operator()(unsigned)");
     if constexpr (std::is_invocable_v<Body&, unsigned>) {
         static_assert(std::is_void_v<std::invoke_result_t<Body&, unsigned>>,
                       "carillon: a kernel body returns nothing; what a function makes for a block "

@@ -16,8 +16,8 @@ namespace carillon::detail {
 template <class T>
 CARILLON_HD constexpr void check_flag() {
     static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= sizeof(std::uint64_t),
-                  "carillon: a flag's value must be trivially copyable and at most 8 bytes: it "
-                  "is one access");
+                  "carillon: a flag's value must be trivially copyable and at most 8 bytes: it is "
+                  "one access");
 }
 
 // Zeroed memory is a flag that holds T's zero bytes.

@@ -38,16 +38,16 @@ class Leased {
             return true;
         if (stage_ == Stage::ending) return true;
         until_look_ = tries_between_leases;
-        return heed(look());
+        return follow(look());
     }
-    // Looks at the line; if is_news(), call heed() with it.
+    // Looks at the line; if is_news(), call follow() with it.
     using News = typename LeaseReader<Near, Far>::News;
     [[nodiscard]] CARILLON_HD News look() const { return lease_.look(); }
     [[nodiscard]] CARILLON_HD bool is_news(News const& line) const {
         return line.number != seen_ || line.own_sets != own_sets_;
     }
     // Follows the lease, like attend(), when the line was already looked at.
-    [[nodiscard]] CARILLON_HD bool heed(News const& line) {
+    [[nodiscard]] CARILLON_HD bool follow(News const& line) {
         if (line.own_sets != own_sets_) [[unlikely]] {
             own_sets_ = lease_.own_sets();
             set_by_owner_ = true;
@@ -138,7 +138,7 @@ class LeasedMailboxReader {
     using Ends = Leased<MailboxReader<T, Near>, MailboxLayout, Near, Far>;
     [[nodiscard]] CARILLON_HD bool refresh_anew(typename Ends::News const& line, T& value) {
         bool news = false;
-        if (leased_.heed(line)) {
+        if (leased_.follow(line)) {
             news = leased_.end().refresh(value);
             if (leased_.ending()) leased_.leave();
         }

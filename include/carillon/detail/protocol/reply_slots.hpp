@@ -41,10 +41,9 @@ struct AddressedRequest {
     CARILLON_HD static constexpr void check_payload() {
         static_assert(std::is_trivially_copyable_v<Request>,
                       "carillon: a request must be trivially copyable: its bytes cross a bus");
-        static_assert(
-            sizeof(Request) <= message_bytes,
-            "carillon: a request must be at most 1024 bytes: leave more in memory that it "
-            "names (OutOfLine)");
+        static_assert(sizeof(Request) <= message_bytes,
+                      "carillon: a request must be at most 1024 bytes: leave more in memory that "
+                      "it names (OutOfLine)");
     }
 };
 

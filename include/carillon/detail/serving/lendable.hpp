@@ -47,8 +47,7 @@ class Lendable {
     Lendable(Device const& device, ObjectKind kind, MessageTypes types)
         : device_(device), kind_(kind), types_(std::move(types)) {}
     virtual ~Lendable() = default;
-    Lendable(Lendable const&) = delete;
-    Lendable& operator=(Lendable const&) = delete;
+    Lendable& operator=(Lendable&&) = delete;
 
     [[nodiscard]] Device const& device() const { return device_; }
     [[nodiscard]] ObjectKind kind() const { return kind_; }
