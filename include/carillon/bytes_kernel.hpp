@@ -100,10 +100,18 @@ class Route<BytesServed, BytesRequests> : public BytesRoute {
 inline namespace CARILLON_TOOLCHAIN {
 
 // A PersistentKernel for messages by bytes. Its handler is a plain function on the emulated device
-// (for tests, and for handlers written in other languages), and compiled text on a GPU. `channel`
+// (for tests, and for handlers written in other languages), and compiled text on a GPU. `client`
 // needs BytesClients::of_this_process; `serve` needs of_others.
-class BytesKernel : public PersistentKernel<detail::BytesServed, detail::BytesRequests> {
+class BytesKernel : private PersistentKernel<detail::BytesServed, detail::BytesRequests> {
    public:
+    using PersistentKernel::activity;
+    using PersistentKernel::blocks;
+    using PersistentKernel::drain;
+    using PersistentKernel::running;
+    using PersistentKernel::serve;
+    using PersistentKernel::state;
+    using PersistentKernel::stop;
+
     // Starts the kernel and returns when every block runs. Throws UnsupportedError on a GPU,
     // UsageError for wrong sizes and without a handler, and what PersistentKernel throws.
     BytesKernel(Device const& device, BytesType const& request, BytesType const& reply,
@@ -124,8 +132,8 @@ class BytesKernel : public PersistentKernel<detail::BytesServed, detail::BytesRe
         detail::throw_named("BytesKernel");
     }
 
-    // Like channel().
-    [[nodiscard]] Client& client(unsigned block = 0) { return channel(block); }
+    // Like PersistentKernel::channel().
+    [[nodiscard]] Channel<Bytes, Bytes>& client(unsigned block = 0) { return channel(block); }
 };
 
 }  // namespace CARILLON_TOOLCHAIN
