@@ -78,6 +78,14 @@ class OwnFlags final : public ThreadsMeasure {
     FlagRig rig_;
 };
 
+// A thread's client, which cannot be moved if it is that of a channel.
+template <class Way>
+struct OwnClient {
+    template <class Connect>
+    explicit OwnClient(Connect const& connect) : client(connect()) {}
+    ClientOf<PoolHandler, std::conditional_t<std::is_same_v<Way, Pool>, Pool, Channels>> client;
+};
+
 // All threads share the blocks: a Pool's, or as clients of the served SharedPool do.
 template <class Way>
 class OnePool final : public ThreadsMeasure {
@@ -86,24 +94,19 @@ class OnePool final : public ThreadsMeasure {
         : ThreadsMeasure(std::move(stage), threads), blocks_(blocks) {}
     void run(std::uint32_t count, UsersFigures& figures) override {
         PersistentKernel<PoolHandler, Way> kernel(stage_.device, {.blocks = blocks_});
-        auto const time_clients = [&](auto&& new_client) {
+        auto const time_clients = [&](auto const& connect) {
             time_together(stage_, threads_, count, figures, [&](unsigned) {
-                return [client = new_client()](std::uint32_t i) {
-                    call_once<PoolHandler>(*client, i);
+                return [own = std::make_unique<OwnClient<Way>>(connect)](std::uint32_t i) {
+                    call_once<PoolHandler>(own->client, i);
                 };
             });
         };
         if constexpr (std::is_same_v<Way, SharedPool>) {
             SocketFolder const folder;
             Server const server = kernel.serve(folder.socket());
-            Connection const connection(folder.socket());
-            time_clients([&] {
-                using Client = ClientOf<PoolHandler>;
-                return std::unique_ptr<Client>(new Client(connection.channel<PoolHandler>()));
-            });
+            time_clients([&] { return Connection(folder.socket()).channel<PoolHandler>(); });
         } else {
-            time_clients(
-                [&] { return std::make_unique<ClientOf<PoolHandler, Pool>>(kernel.client()); });
+            time_clients([&] { return kernel.client(); });
         }
         kernel.stop();
     }
