@@ -137,6 +137,8 @@ TEST_F(NamesTest, callsOfServersAndStores) {
     Buffer made = store.create("made", 64);
     Buffer const sealed = made.seal();
     HostMirror mirror(open);
+    Buffer emptied = store.create("moved", 64);
+    Buffer const kept = std::move(emptied);
     std::vector<std::byte> bytes(65);
     expect_names({
         {"Connection", [&] { Connection const owner(nowhere); }},
@@ -160,7 +162,7 @@ TEST_F(NamesTest, callsOfServersAndStores) {
         {"Buffer::mutable_data", [&] { (void)made.mutable_data(); }},
         {"Buffer::mutable_device_ptr", [&] { (void)made.mutable_device_ptr(); }},
         {"Buffer::read", [&] { sealed.read(bytes); }},
-        {"HostMirror", [&] { HostMirror const late(made); }},
+        {"HostMirror", [&] { HostMirror const late(emptied); }},  // NOLINT(bugprone-use-after-move)
         {"HostMirror::write_back",
          [&] {
              mirror.write_back();
