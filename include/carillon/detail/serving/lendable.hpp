@@ -74,7 +74,7 @@ class Lendable {
     [[nodiscard]] virtual LeasedCounters counters(unsigned place) const = 0;
     [[nodiscard]] virtual BlockBeats beats(unsigned /*place*/) const { return {}; }
     // Says, for people, what is wrong with the counts of a place's client, which no client of the
-    // library's writes; nullptr: nothing (counter_watch.hpp).
+    // library's writes; nullptr: nothing (read_counters.hpp).
     [[nodiscard]] virtual char const* look_at_counters(unsigned /*place*/) { return nullptr; }
 
     // Nothing: no place can be lent now. Throws what allocating and exporting throw.
