@@ -30,8 +30,8 @@ constexpr int so_peerpidfd = 77;
 
 // The header of a message, with room for its descriptors and no more: the space behind an odd
 // number would have room for one.
-struct Header : ::msghdr {
-    Header(std::byte* bytes, std::size_t size, std::size_t descriptors)
+struct MessageHeader : ::msghdr {
+    MessageHeader(std::byte* bytes, std::size_t size, std::size_t descriptors)
         : ::msghdr{}, part{bytes, size} {
         msg_iov = &part;
         msg_iovlen = 1;
@@ -163,7 +163,7 @@ UnixSocket::UnixSocket(OwnDescriptor connected) : fd_(std::move(connected)) {
 
 bool UnixSocket::send(std::span<std::byte const> bytes, std::span<int const> descriptors) const {
     check_sent(bytes.size(), descriptors.size());
-    Header header(const_cast<std::byte*>(bytes.data()), bytes.size(), descriptors.size());
+    MessageHeader header(const_cast<std::byte*>(bytes.data()), bytes.size(), descriptors.size());
     write_descriptors(header, descriptors);
     auto const sent =
         retried([&] { return ::sendmsg(fd_.get(), &header, MSG_NOSIGNAL | MSG_DONTWAIT); });
@@ -185,7 +185,7 @@ bool UnixSocket::has_unread() const noexcept {
 Received UnixSocket::receive(std::size_t descriptors_expected) const {
     std::array<std::byte, most_socket_bytes> bytes;
     descriptors_expected = std::min(descriptors_expected, most_socket_descriptors);
-    Header header(bytes.data(), bytes.size(), descriptors_expected);
+    MessageHeader header(bytes.data(), bytes.size(), descriptors_expected);
     SocketMessage message;
     message.descriptors.reserve(most_socket_descriptors);
     ssize_t const received = receive_into(fd_.get(), header);
