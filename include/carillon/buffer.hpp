@@ -99,8 +99,9 @@ struct MirrorOptions {
 // written to the mirror of a sealed buffer stays there.
 class HostMirror {
    public:
-    // A mutable buffer cannot be sealed until the mirror has written back or is destroyed. Reading
-    // it across the bus is slow.
+    // A mutable buffer cannot be sealed until the mirror has written back or is destroyed. Keep its
+    // object until then: the mirror of a temporary one writes nowhere. Reading it across the bus is
+    // slow.
     explicit HostMirror(Buffer const& buffer, MirrorOptions const& options = {});
     HostMirror& operator=(HostMirror&&) = delete;
     // Writes back, unless write_back() has done so or the buffer has gone; an error is dropped.

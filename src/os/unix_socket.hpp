@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sockets between processes of one machine, which carry messages whole (SOCK_SEQPACKET) and file
-// descriptors with them. No socket blocks: a caller polls fd(), and that of
-// a Wakeup. All are close-on-exec.
+// descriptors with them. No socket blocks: a caller polls fd(), and that of a Wakeup. All are
+// close-on-exec.
 #pragma once
 
 #include <sys/eventfd.h>

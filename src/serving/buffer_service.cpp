@@ -90,7 +90,7 @@ void BufferService::answer(Session& session, std::uint32_t id, ShowMemory const&
 }
 
 void BufferService::lend(Session& session, std::uint32_t id, HeldBuffer const& held,
-                         std::uint64_t missed) {
+                         std::optional<std::uint64_t> missed) {
     ++session.holds;
     Device const& device = table_->device();
     StoreMemory& memory = *held.memory;
@@ -98,7 +98,7 @@ void BufferService::lend(Session& session, std::uint32_t id, HeldBuffer const& h
     lent.buffer = held.info.id;
     lent.bytes = held.info.size;
     lent.sealed = held.info.sealed;
-    lent.missed = missed;
+    lent.missed = missed.value_or(0);
     lent.memory_number = memory.number();
     lent.memory.bytes = memory.size();
     lent.memory.source = memory.of_host() ? MemorySource::host : device.info().memory_source;
@@ -111,7 +111,7 @@ void BufferService::lend(Session& session, std::uint32_t id, HeldBuffer const& h
         lent.descriptor = table_->tell(session.who, memory);
         FileDescriptor const file = lent.descriptor ? memory.export_fd() : FileDescriptor();
         int const sent = file.get();
-        if (id == 0) {
+        if (missed) {
             session.unasked[lent.buffer] = {session.lent_unasked + 1, lent.memory_number,
                                             lent.descriptor};
         }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "serving/session.hpp"
 
@@ -38,9 +39,10 @@ class BufferService {
     void tell_sealed();
 
    private:
-    // Lends a buffer that the session got, after so many that it missed. Where it throws, the
-    // session does not hold the buffer. Id 0: the session has not asked for it.
-    void lend(Session& session, std::uint32_t id, HeldBuffer const& held, std::uint64_t missed = 0);
+    // Lends a buffer that the session got. Where it throws, the session does not hold the buffer.
+    // `missed`: the session did not ask for it, and missed so many before it.
+    void lend(Session& session, std::uint32_t id, HeldBuffer const& held,
+              std::optional<std::uint64_t> missed = std::nullopt);
     // False: the session does not hold it.
     bool release(Session& session, std::uint64_t buffer) noexcept;
     // Throws Refused.

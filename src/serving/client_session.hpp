@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-
 #include <map>
 #include <memory>
 #include <mutex>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "serving/object_kinds.hpp"
 
+#include <algorithm>
 #include <array>
 #include <type_traits>
 
@@ -52,6 +53,7 @@ constexpr std::array rows{
     row_of<MailboxLayout>({.name = "mailbox to the host", .published = true}),
     row_of<MailboxLayout>({.name = "log", .published = true}),
 };
+static_assert(std::ranges::all_of(rows, [](KindRow const& row) { return row.bytes != nullptr; }));
 
 }  // namespace
 

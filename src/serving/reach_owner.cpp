@@ -61,7 +61,10 @@ std::chrono::milliseconds pause_of_connection(Error const& error) {
     bool const nobody_listens =
         system != nullptr && (system->code() == ENOENT || system->code() == ECONNREFUSED);
     bool const gone = dynamic_cast<OwnerGoneError const*>(&error) != nullptr;
-    return nobody_listens || gone ? soon : pause_of_attach(error);
+    if (nobody_listens || gone) return soon;
+    auto const* refused = dynamic_cast<RefusedError const*>(&error);
+    bool const for_good = refused != nullptr && refused->reason() != RefusalReason::full;
+    return for_good ? never : pause_of_attach(error);
 }
 
 }  // namespace carillon::detail

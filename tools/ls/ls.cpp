@@ -94,8 +94,8 @@ nlohmann::json to_json(ServedObject const& object) {
             each["process"] = block.process;
             each["user"] = block.user;
             each["held_ms"] = block.held.count();
-            each["counters"] = tool::to_json(block.counters);
         }
+        each["counters"] = tool::to_json(block.counters);
         blocks.push_back(std::move(each));
     }
     return {{"name", object.name},
