@@ -101,7 +101,9 @@ inline namespace CARILLON_TOOLCHAIN {
 
 // A PersistentKernel for messages by bytes. Its handler is a plain function on the emulated device
 // (for tests, and for handlers written in other languages), and compiled text on a GPU. `client`
-// needs BytesClients::of_this_process; `serve` needs of_others.
+// needs BytesClients::of_this_process; `serve` needs of_others. The destructor stops the kernel,
+// see PersistentKernel. A handler that has not returned by options.stop_timeout is left behind,
+// with `user`.
 class BytesKernel : private PersistentKernel<detail::BytesServed, detail::BytesRequests> {
    public:
     using PersistentKernel::activity;
@@ -133,7 +135,10 @@ class BytesKernel : private PersistentKernel<detail::BytesServed, detail::BytesR
     }
 
     // Like PersistentKernel::channel().
-    [[nodiscard]] Channel<Bytes, Bytes>& client(unsigned block = 0) { return channel(block); }
+    [[nodiscard]] Channel<Bytes, Bytes>& client(unsigned block = 0) {
+        return detail::in_call("BytesKernel::client",
+                               [&]() -> Channel<Bytes, Bytes>& { return this->channel(block); });
+    }
 };
 
 }  // namespace CARILLON_TOOLCHAIN

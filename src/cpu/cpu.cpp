@@ -3,6 +3,7 @@
 
 #include <linux/membarrier.h>
 #include <sched.h>
+#include <sys/single_threaded.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -31,10 +32,10 @@ constexpr std::chrono::milliseconds longest_buffered{20};
 
 bool membarrier(int command) { return ::syscall(SYS_membarrier, command, 0, 0) == 0; }
 
-// A process that registers with one thread does so at once. With several it waits for all
-// processors: 15 ms, on a busy machine seconds. Forked children have the registration too.
+// A process that registers with one thread does so at once, and its forked children are registered.
+// With several threads it waits for all processors: 15 ms, on a busy machine seconds.
 [[maybe_unused]] bool const registered_at_start =
-    membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
+    __libc_single_threaded != 0 && membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
 
 }  // namespace
 

@@ -193,7 +193,7 @@ TEST_F(NamesTest, callsWithBytes) {
         {"DeviceEnd::try_pop", [&] { (void)takes.try_pop(five); }},
         {"DeviceEnd::set", [&] { sets.set(five); }},
         {"BytesKernel", [&] { BytesKernel(device_, {4}, {4}, nullptr, nullptr); }},
-        {"PersistentKernel::channel", [&] { (void)kernel.client(1); }},
+        {"BytesKernel::client", [&] { (void)kernel.client(1); }},
         {"PersistentKernel::serve", [&] { (void)kernel.serve("/nowhere"); }},
         {"Client::call", [&] { kernel.client().call(five, five, 1s); }},
         {"Client::try_take", [&] { (void)kernel.client().try_take(Ticket(), five); }},

@@ -102,6 +102,7 @@ class ChannelTraffic {
     // Two to five requests with one fence, or as many as are left or fit.
     template <class Channel>
     bool submit_row(Channel& channel) {
+        if (all_submitted()) return false;
         boost::container::static_vector<Request, 5> row;
         std::uint64_t const wanted = submitted_ + 2 + world_.choose(4);
         for (std::uint64_t i = submitted_; i != std::min(wanted, count_); ++i) {

@@ -96,6 +96,16 @@ TEST_F(HostChannelTest, requestIsOutstandingFromItsSubmitToItsTake) {
     }
 }
 
+// Catches a channel that counts on room whose credit it has not returned.
+TEST_F(HostChannelTest, everyReplyHasRoomThoughNobodyLooks) {
+    EXPECT_TRUE(ends_.try_submit(1, OutOfLine::none));
+    answer();
+    EXPECT_EQ(take(1), -1);  // the channel holds its credit
+    for (int i = 2; i <= 5; ++i) EXPECT_TRUE(ends_.try_submit(i, OutOfLine::none));
+    answer();  // asserts that each reply has room
+    EXPECT_TRUE(ends_.all_answered());
+}
+
 TEST_F(HostChannelTest, replyThatCameBeforeAnotherKeepsItsPlace) {
     EXPECT_EQ(ends_.try_submit_n(std::array{1, 2, 3, 4}.data(), 4, OutOfLine::none), 4U);
     answer();

@@ -91,6 +91,11 @@ class ChannelScenario : public AdversaryWorld {
     void write_request(std::uint64_t i) const { requested_.write(word(i), i + 1); }
     void read_request(std::uint64_t i) const {
         require(requested_.read(word(i)) == i + 1, "request {} without data", i);
+        if constexpr (!replies_refer) {
+            for (std::uint32_t k = machine_.random().below(64); k != 0; --k) {
+                machine_.pause(Side::device);  // and the next requests come meanwhile
+            }
+        }
     }
     void write_reply(std::uint64_t i) const { replied_.write(word(i), ~i); }
     void read_reply(std::uint64_t i) const {
@@ -101,11 +106,6 @@ class ChannelScenario : public AdversaryWorld {
             // In whichever page the device looks; of the other it has seen nothing.
             machine_.decide(view_.requests.slot(view_.requests.first + i));
             machine_.decide(view_.requests.slot(view_.requests.first + i, ~PageWord{0}));
-        }
-        if constexpr (!replies_refer) {
-            for (std::uint32_t k = machine_.random().below(64); k != 0; --k) {
-                machine_.pause(Side::device);  // and the next requests come meanwhile
-            }
         }
     }
     template <class Near>

@@ -153,6 +153,7 @@ using FunctorOf = typename Served<Handler>::Functor;
 template <class Handler>
 using MessagesOf = typename Served<Handler>::Messages;
 
+#if !defined(__CUDACC_RTC__)  // nvrtc_std.hpp lacks what these ask
 template <class Handler>
 concept HasOneCall = requires {
     typename HandlerSignature<decltype(&Handler::operator())>::Reply;
@@ -214,5 +215,6 @@ constexpr void check_body() {
                       "is a class with operator()(unsigned)");
     }
 }
+#endif
 
 }  // namespace carillon::detail

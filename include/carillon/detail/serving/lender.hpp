@@ -131,7 +131,7 @@ class Lender final : public Lendable {
     }
     [[nodiscard]] bool outstanding_at(unsigned block) const {
         if (!together()) return outstanding(block);
-        return count_if([&](Place const& place) { return outstanding(place); }) != 0;
+        return count_if([&](Place const& place) { return this->outstanding(place); }) != 0;
     }
     // Whether no client awaits a reply, as far as is known: none has a place, or those that do have
     // said so.
