@@ -40,6 +40,7 @@ constexpr std::chrono::seconds kernel_limit{10};
 
 std::vector<double> medians_of(std::vector<ProbeSamples>& samples) {
     std::vector<double> medians;
+    medians.reserve(samples.size());
     for (ProbeSamples& each : samples) medians.push_back(median_of(each));
     return medians;
 }

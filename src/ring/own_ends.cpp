@@ -25,7 +25,7 @@ ChannelParts own_channel(Device const& device, std::shared_ptr<ChannelMemory> me
             .counters = table.counters(index),
             .served_by = checked->served_by(),
             .kernel = std::move(kernel),
-            .memory = std::move(checked),
+            .memory = checked,
             .index = index,
             .doorbell = doorbell};
 }
@@ -57,7 +57,7 @@ ObjectEnd<RingView> own_ring(Device const& device, Direction direction, std::uin
             .far = device.access(memory->device_memory()),
             .wait = HostWait::for_kernel(device.traits(), 1, options.wait),
             .device = ring(memory->device_view()),
-            .memory = std::move(memory)};
+            .memory = memory};
 }
 
 ObjectEnd<MailboxView> own_mailbox(Device const& device, Direction direction,
@@ -85,7 +85,7 @@ ObjectEnd<MailboxView> own_mailbox(Device const& device, Direction direction,
             .far = to_device ? device.access(*memory, stores) : HostMapped(stores),
             .wait = HostWait(),
             .device = view(memory->device_ptr()),
-            .memory = std::move(memory)};
+            .memory = memory};
 }
 
 }  // namespace carillon::detail
