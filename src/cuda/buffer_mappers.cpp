@@ -50,8 +50,10 @@ class MappedRange : public Allocation {
     explicit MappedRange(CudaRange const& range)
         : mapping_(*range.context, range.address, whole_gpu_pages(range.size)) {
         host = mapping_.host();
+        // NOLINTBEGIN(cppcoreguidelines-prefer-member-initializer): they are the base's
         device = reinterpret_cast<void*>(range.address);
         size = range.size;
+        // NOLINTEND(cppcoreguidelines-prefer-member-initializer)
     }
     FileDescriptor export_fd() const override { return mapping_.export_fd(); }
 

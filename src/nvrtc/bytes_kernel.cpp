@@ -85,6 +85,7 @@ BytesRequests::BytesRequests(Device const& device, BytesType const& request_byte
 BytesRequests::BytesRequests(Device const& device, CompiledHandler const& handler,
                              KernelOptions const& options, BytesClients of)
     : BytesRequests(handler.request(), handler.reply(), options, of) {
+    // NOLINTNEXTLINE(cppcoreguidelines-prefer-member-initializer): another constructor is called
     text = &HandlerCode::of(handler);
     text->load(device);
 }

@@ -176,6 +176,7 @@ Nvrtc::Compiled Nvrtc::compile(NvrtcProgram const& program,
             output(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, "nvrtcGetProgramLog"));
     };
     std::vector<char const*> words;
+    words.reserve(options.size());
     for (std::string const& each : options) words.push_back(each.c_str());
     int const result =
         nvrtc.nvrtcCompileProgram(handle, static_cast<int>(words.size()), words.data());

@@ -67,6 +67,7 @@ void check_sent(std::size_t bytes, std::size_t descriptors) {
 }
 
 void write_descriptors(::msghdr& header, std::span<int const> descriptors) {
+    // NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): MessageHeader sets it
     ::cmsghdr* const control = CMSG_FIRSTHDR(&header);
     if (control == nullptr) return;
     control->cmsg_level = SOL_SOCKET;

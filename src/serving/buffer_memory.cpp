@@ -11,7 +11,7 @@
 
 namespace carillon::detail {
 
-BufferView::BufferView(std::shared_ptr<Memory const> memory, bool write_combining)
+BufferView::BufferView(std::shared_ptr<Memory const> const& memory, bool write_combining)
     : mapped_{memory->host_ptr(), memory->device_ptr(), memory->size(), memory->range_sync(),
               memory},
       write_combining_(write_combining) {}

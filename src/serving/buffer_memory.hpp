@@ -30,7 +30,7 @@ class BufferView {
     BufferView(std::shared_ptr<FileDescriptor const> file, std::size_t size)
         : file_(std::move(file)), mapped_{.size = size}, used_(BufferUse::none) {}
     // Memory of this process's own device.
-    BufferView(std::shared_ptr<Memory const> memory, bool write_combining);
+    BufferView(std::shared_ptr<Memory const> const& memory, bool write_combining);
     // Another process's memory, mapped without CUDA. `emulated`: the device's kernels, of any
     // process, are threads of the CPU.
     BufferView(ForeignMemory memory, bool write_combining, bool emulated);

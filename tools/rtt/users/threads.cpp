@@ -96,7 +96,7 @@ class OnePool final : public ThreadsMeasure {
         PersistentKernel<PoolHandler, Way> kernel(stage_.device, {.blocks = blocks_});
         auto const time_clients = [&](auto const& connect) {
             time_together(stage_, threads_, count, figures, [&](unsigned) {
-                return [own = std::make_unique<OwnClient<Way>>(connect)](std::uint32_t i) {
+                return [own = std::make_shared<OwnClient<Way>>(connect)](std::uint32_t i) {
                     call_once<PoolHandler>(own->client, i);
                 };
             });
