@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Types for names and paths that a program gives. The standard library's types read from a null
-// pointer, such as std::getenv returns for an unset variable, which would end the program.
+// pointer, such as std::getenv returns for an unset variable, which would end the program. And
+// ForTests, which the options of rings and services have.
 #pragma once
 
 #include <concepts>

@@ -95,13 +95,13 @@ struct MirrorOptions {
 };
 
 // A buffer's bytes in ordinary memory, where loads are cheap. A mirror writes back all bytes: with
-// two mirrors of one buffer the later write_back() replaces the earlier one's bytes. What is
-// written to the mirror of a sealed buffer stays there.
+// two mirrors of one buffer the later write_back() replaces the earlier one's bytes. Bytes
+// written to the mirror of a sealed buffer stay there.
 class HostMirror {
    public:
-    // A mutable buffer cannot be sealed until the mirror has written back or is destroyed. Keep its
-    // object until then: the mirror of a temporary one writes nowhere. Reading it across the bus is
-    // slow.
+    // A mutable buffer cannot be sealed until the mirror has written back or is destroyed. Keep the
+    // Buffer until then: once it has gone, the mirror writes nothing back. Reading a mutable buffer
+    // across the bus is slow.
     explicit HostMirror(Buffer const& buffer, MirrorOptions const& options = {});
     HostMirror& operator=(HostMirror&&) = delete;
     // Writes back, unless write_back() has done so or the buffer has gone; an error is dropped.

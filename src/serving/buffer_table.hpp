@@ -106,7 +106,7 @@ class BufferTable {
 
     // All of these need the mutex.
     [[nodiscard]] Entries::iterator find(BufferKey const& key);
-    // What all users have, or those alone for whom nothing is reserved.
+    // The memory that all users have, or only users for whom nothing is reserved.
     [[nodiscard]] Taken taken(bool by_others = false) const;
     void require_room(BufferUser const& by, std::string const& name, std::size_t size,
                       bool of_host) const;

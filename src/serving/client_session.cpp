@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The session of a Connection, and Connection itself.
 #include "serving/client_session.hpp"
 
 #include <fmt/format.h>

@@ -21,8 +21,8 @@
 
 namespace carillon::detail {
 
-// The kernel of either, on the host: the channels of its blocks, its life, and memory through which
-// bytes pass.
+// The kernel of a DeviceReader or a DeviceWriter, on the host: the channels of its blocks, its
+// life, and memory through which bytes pass.
 class CopyKernel {
    public:
     // Slots of a channel: more than the lines of one reply, so that the device looks for room when

@@ -69,7 +69,7 @@ class CopyQueue {
             }
         }
     }
-    // All is done: the first block is the next.
+    // Call it when all is done: the first block gets the next piece.
     void begin_again() { sent_ = done_ = 0; }
 
     // The last piece that was sent; and the last one that is complete with all before it, as far as

@@ -60,7 +60,8 @@ concept GpuBulkStores = GpuStores<Gpu> &&
 #if defined(__CUDA_ARCH__)
 using ThisGpu = Ptx;
 #else
-// What Ptx has for a GPU. Each access lets the other threads of a tested block run first.
+// The members of Ptx, for CPU threads. Each access lets the other threads of a tested block run
+// first.
 struct EmulatedGpu {
     CARILLON_HD static Quad load_relaxed(Quad const* from) { return load_acquire(from); }
     // G1: E1 and E3 have the acquire.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What lets a C++ compiler and nvcc compile the same source: names, a check of what a GPU calls,
-// and the place of a call.
+// Names by which a C++ compiler and nvcc compile the same source, a check of the functions that a
+// GPU calls, and the place of a call.
 #pragma once
 
 #include "carillon/detail/wire/language.hpp"
