@@ -123,8 +123,10 @@ class Header:
         self.declarations = []
 
     def convert(self):
-        block, beside, began = [], None, None
+        block, beside, began, directive = [], None, None, False
         for number, line in enumerate(self.lines):
+            directive = line.lstrip().startswith("#") or (
+                directive and self.lines[number - 1].endswith("\\"))
             code, comment, column = split_comment(line)
             if not code.strip():
                 if comment is not None and beside == column and not block:
@@ -138,7 +140,7 @@ class Header:
                 continue
             declares = self.scopes.at_declarations()
             fresh = declares and not self.scopes.head.strip()
-            if not code.lstrip().startswith("#"):
+            if not directive:
                 if fresh:
                     self.end_block(block, number)
                     self.see_neighbour(number, code, block)
