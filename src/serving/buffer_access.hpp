@@ -19,6 +19,7 @@
 #include "carillon/detail/host/process_mark.hpp"
 #include "carillon/error.hpp"
 #include "serving/buffer_memory.hpp"
+#include "serving/client_messages.hpp"
 
 namespace carillon {
 struct StoreOptions;
@@ -30,13 +31,6 @@ class BufferHold;
 class BufferTable;
 class Link;
 class NewsSource;
-enum class SealedNews : std::uint8_t;
-
-// Names a buffer: by its number, or by its name if the number is 0.
-struct BufferKey {
-    std::uint64_t id = 0;
-    std::string name{};
-};
 
 // A store, as its buffers and the program have it. It throws what Store says.
 class BufferAccess : public ProcessMark {

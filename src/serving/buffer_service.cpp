@@ -35,7 +35,7 @@ void BufferService::answer(Session& session, std::uint32_t id, CreateBuffer cons
 
 void BufferService::answer(Session& session, std::uint32_t id, GetBuffer const& get) {
     require_hold(session);
-    lend(session, id, table_->get(session.who, {get.buffer, get.name}));
+    lend(session, id, table_->get(session.who, get.key));
 }
 
 void BufferService::answer(Session& session, std::uint32_t id, SealBuffer const& seal) {
@@ -60,7 +60,7 @@ void BufferService::answer(Session& session, std::uint32_t /*id*/, ForgetMemory 
 }
 
 void BufferService::answer(Session& session, std::uint32_t id, RemoveBuffer const& remove) {
-    std::uint64_t const spare = table_->remove(session.who, {remove.buffer, remove.name});
+    std::uint64_t const spare = table_->remove(session.who, remove.key);
     reception_.send(session, id, BufferDone{spare});
 }
 
@@ -92,33 +92,24 @@ void BufferService::answer(Session& session, std::uint32_t id, ShowMemory const&
 void BufferService::lend(Session& session, std::uint32_t id, HeldBuffer const& held,
                          std::optional<std::uint64_t> missed) {
     ++session.holds;
-    Device const& device = table_->device();
     StoreMemory& memory = *held.memory;
     LentBuffer lent;
-    lent.buffer = held.info.id;
-    lent.bytes = held.info.size;
-    lent.sealed = held.info.sealed;
-    lent.missed = missed.value_or(0);
+    lent.memory = wire_memory(table_->device(), memory.of_host(), memory.size());
     lent.memory_number = memory.number();
-    lent.memory.bytes = memory.size();
-    lent.memory.source = memory.of_host() ? MemorySource::host : device.info().memory_source;
-    if (!memory.of_host()) {
-        lent.memory.uuid = uuid_of(device.info());
-        lent.memory.write_combining = device.traits().write_combining;
-    }
+    lent.missed = missed.value_or(0);
     try {
-        lent.name = held.info.name;
+        lent.info = held.info;
         lent.descriptor = table_->tell(session.who, memory);
         FileDescriptor const file = lent.descriptor ? memory.export_fd() : FileDescriptor();
         int const sent = file.get();
         if (missed) {
-            session.unasked[lent.buffer] = {session.lent_unasked + 1, lent.memory_number,
-                                            lent.descriptor};
+            session.unasked[held.info.id] = {session.lent_unasked + 1, lent.memory_number,
+                                             lent.descriptor};
         }
         reception_.lend(session, id, lent, {&sent, lent.descriptor ? 1U : 0U});
     } catch (...) {
         if (lent.descriptor) table_->forget(session.who.number, lent.memory_number);
-        (void)release(session, lent.buffer);
+        (void)release(session, held.info.id);
         throw;
     }
 }

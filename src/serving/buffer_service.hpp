@@ -19,7 +19,7 @@ class BufferService {
 
     // Whether the program has destroyed the store.
     [[nodiscard]] bool closed() const { return table_->closed(); }
-    void count(Seen& seen) const { table_->count(seen); }
+    [[nodiscard]] StoreStatus status() const { return table_->status(); }
     // Logs a line if there can be fewer buffers than the options say.
     void log_limits();
 

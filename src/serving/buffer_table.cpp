@@ -336,16 +336,15 @@ std::optional<BufferInfo> BufferTable::after(std::uint64_t id) const {
     return {};
 }
 
-void BufferTable::count(Seen& seen) const {
+StoreStatus BufferTable::status() const {
     std::lock_guard const lock(mutex_);
-    seen.has_store = true;
-    seen.buffer_bytes = taken().bytes;
-    seen.most_buffer_bytes = options_.bytes;
+    StoreStatus status{.bytes = taken().bytes, .most_bytes = options_.bytes};
     for (auto const& [id, entry] : entries_) {
         if (entry.removed) continue;
-        ++seen.buffers;
-        if (entry.info.sealed) ++seen.sealed_buffers;
+        ++status.buffers;
+        if (entry.info.sealed) ++status.sealed;
     }
+    return status;
 }
 
 std::shared_ptr<Wakeup const> BufferTable::follow(Wakeup const& wakeup) {

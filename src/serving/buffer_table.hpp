@@ -68,7 +68,7 @@ class BufferTable {
     // The first buffer whose number is higher.
     [[nodiscard]] std::optional<BufferInfo> after(std::uint64_t id) const;
 
-    void count(Seen& seen) const;
+    [[nodiscard]] StoreStatus status() const;
 
     // Wakes `wakeup` whenever a buffer is sealed, and when the store goes, until what is returned
     // has gone. The table has to stay so long.

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>  // program_invocation_short_name
+#include <chrono>
 #include <cstring>
 #include <limits>
 #include <string_view>
@@ -29,7 +30,7 @@ constexpr std::uint32_t most_slots = 1U << 20;
 constexpr std::uint32_t most_lines = 128;  // of a slot: those of the largest mailbox value
 constexpr std::uint32_t most_places = 1U << 16;
 constexpr std::uint32_t most_objects = 1U << 16;
-constexpr std::uint64_t most_milliseconds = std::uint64_t{1} << 40;  // nanoseconds have room too
+constexpr std::int64_t most_milliseconds = std::int64_t{1} << 40;  // nanoseconds have room too
 constexpr std::size_t header_bytes = 16;
 constexpr std::size_t size_at = 8;  // in the header
 
@@ -50,9 +51,9 @@ concept OneOf = (std::is_same_v<Message, Kinds> || ...);
 void fields(auto& wire, Hello& hello) { wire_name(wire, "name", hello.name, longest_name); }
 
 void fields(auto& wire, Welcome& welcome) {
-    wire_number(wire, "process", welcome.process, 1, most_processes);
-    wire_number(wire, "instance", welcome.instance, 1, most_numbers);
-    wire_name(wire, "name", welcome.name, longest_name);
+    wire_number(wire, "process", welcome.owner.process, 1, most_processes);
+    wire_number(wire, "instance", welcome.owner.instance, 1, most_numbers);
+    wire_name(wire, "name", welcome.owner.name, longest_name);
 }
 
 void fields(auto& wire, Refused& refused) {
@@ -136,27 +137,37 @@ void counter_fields(auto& wire, std::string const& whose, ChannelCounters& count
     wire.raw(whose + ".depth", counters.depth);
 }
 
+void wire_milliseconds(auto& wire, std::string_view field, auto& time) {
+    auto number = std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
+    wire_number(wire, field, number, 0, most_milliseconds);
+    time = std::chrono::milliseconds(number);
+}
+
 void fields(auto& wire, Seen& seen) {
     wire_number(wire, "objects", seen.objects, 0, most_objects);
     wire_text(wire, "object", seen.object, longest_name);
     wire_enumerator(wire, "kind", seen.kind, ObjectKind::kernel, last_kind());
     wire_enumerator(wire, "state", seen.state, KernelState::starting, KernelState::failed);
     wire_number(wire, "places", seen.places, 1, most_places);
-    wire_enumerator(wire, "activity", seen.activity, BlockActivity::idle, BlockActivity::ended);
-    wire_text(wire, "client", seen.client, longest_name);
-    wire_number(wire, "process", seen.process, 0, most_processes);
-    wire.raw("user", seen.user);
-    wire.raw("held_ms", seen.held_ms);
-    counter_fields(wire, "counters", seen.counters);
-    counter_fields(wire, "gone", seen.gone);
-    wire.raw("beats", seen.beats);
-    wire_number(wire, "beat_age_ms", seen.beat_age_ms, 0, most_milliseconds);
+    ServedBlock& block = seen.block;
+    wire_enumerator(wire, "activity", block.activity, BlockActivity::idle, BlockActivity::ended);
+    wire_text(wire, "client", block.client, longest_name);
+    wire_number(wire, "process", block.process, 0, most_processes);
+    wire.raw("user", block.user);
+    wire_milliseconds(wire, "held_ms", block.held);
+    counter_fields(wire, "counters", block.counters);
+    counter_fields(wire, "gone", block.gone);
+    wire.raw("beats", block.beats.seen);
+    wire_milliseconds(wire, "beat_age_ms", block.beats.age);
     wire_flag(wire, "emulated", seen.emulated);
-    wire_flag(wire, "has_store", seen.has_store);
-    wire.raw("buffers", seen.buffers);
-    wire.raw("sealed_buffers", seen.sealed_buffers);
-    wire.raw("buffer_bytes", seen.buffer_bytes);
-    wire.raw("most_buffer_bytes", seen.most_buffer_bytes);
+    bool has_store = seen.store.has_value();
+    StoreStatus store = seen.store.value_or(StoreStatus{});
+    wire_flag(wire, "has_store", has_store);
+    wire.raw("buffers", store.buffers);
+    wire.raw("sealed_buffers", store.sealed);
+    wire.raw("buffer_bytes", store.bytes);
+    wire.raw("most_buffer_bytes", store.most_bytes);
+    seen.store = has_store ? std::optional(store) : std::nullopt;
 }
 
 void fields(auto& wire, Ended& ended) {
@@ -171,22 +182,22 @@ void fields(auto& wire, CreateBuffer& create) {
 }
 
 // The key is a number or a name, and not both.
-void fields(auto& wire, OneOf<GetBuffer, RemoveBuffer> auto& key) {
-    wire.raw("buffer", key.buffer);
-    wire_text(wire, "name", key.name, longest_name);
-    if ((key.buffer == 0) == key.name.empty()) wire.fail("name", "a number or a name says which");
+void fields(auto& wire, OneOf<GetBuffer, RemoveBuffer> auto& of) {
+    wire.raw("buffer", of.key.id);
+    wire_text(wire, "name", of.key.name, longest_name);
+    if ((of.key.id == 0) == of.key.name.empty()) wire.fail("name", "a number or a name says which");
 }
 
 void fields(auto& wire, LentBuffer& lent) {
-    wire_number(wire, "buffer", lent.buffer, 1, most_numbers);
-    wire_text(wire, "name", lent.name, longest_name);
-    wire_number(wire, "bytes", lent.bytes, 1, largest_buffer);
-    wire_flag(wire, "sealed", lent.sealed);
+    wire_number(wire, "buffer", lent.info.id, 1, most_numbers);
+    wire_text(wire, "name", lent.info.name, longest_name);
+    wire_number(wire, "bytes", lent.info.size, 1, largest_buffer);
+    wire_flag(wire, "sealed", lent.info.sealed);
     memory_fields(wire, lent.memory);
     wire_number(wire, "memory_number", lent.memory_number, 1, most_numbers);
     wire_flag(wire, "descriptor", lent.descriptor);
     wire.raw("missed", lent.missed);
-    if (lent.bytes > lent.memory.bytes) wire.fail("bytes", "the memory has fewer");
+    if (lent.info.size > lent.memory.bytes) wire.fail("bytes", "the memory has fewer");
 }
 
 void fields(auto& wire, OneOf<SealBuffer, ReleaseBuffer, ShowMemory> auto& of) {

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "carillon/buffer.hpp"
+#include "carillon/connection.hpp"
 #include "carillon/detail/host/message_types.hpp"
 #include "carillon/detail/protocol/channel_view.hpp"
 #include "carillon/device_info.hpp"
@@ -60,26 +61,20 @@ struct WireMemory {
     std::optional<std::array<std::uint8_t, 16>> uuid;  // of the GPU that has it
     std::uint64_t bytes = 0;
     bool write_combining = false;
-    bool operator==(WireMemory const&) const = default;
 };
 
 // Client: the first message of a connection.
 struct Hello {
     std::string name;
-    bool operator==(Hello const&) const = default;
 };
 // Owner: the answer to Hello.
 struct Welcome {
-    std::uint32_t process = 0;
-    std::uint64_t instance = 0;  // another number whenever an owner begins to serve
-    std::string name;
-    bool operator==(Welcome const&) const = default;
+    ConnectedOwner owner;  // but for its user
 };
 // Owner: in place of any answer. With the id 0 it refuses the connection.
 struct Refused {
     RefusalReason reason = RefusalReason::other;
     std::string text;
-    bool operator==(Refused const&) const = default;
 };
 
 // Client: wants a channel to a kernel, or the host's end of an object. An object has one type,
@@ -90,7 +85,6 @@ struct Attach {
     MessageType request;  // with sent_name()
     MessageType reply;
     bool host_memory = false;  // accepts no other memory
-    bool operator==(Attach const&) const = default;
 };
 // Owner: the answer to Attach. It comes with the descriptor of the device memory, and with that of
 // the host memory (a memfd) if there is some.
@@ -106,7 +100,6 @@ struct Attached {
     bool any_block = false;  // any block serves the channel
     bool read_back = false;
     bool shares_processors = false;
-    bool operator==(Attached const&) const = default;
 };
 // Client: whether it could map that memory. If it could not, it has no lease. If the lease has
 // ended meanwhile, the owner answers with Ended.
@@ -114,37 +107,31 @@ struct Mapped {
     std::uint32_t lease = 0;
     bool mapped = false;
     std::string text;  // the cause if it is not mapped
-    bool operator==(Mapped const&) const = default;
 };
 // Client: gives a lease back.
 struct Detach {
     std::uint32_t lease = 0;
-    bool operator==(Detach const&) const = default;
 };
 // Owner: the state of an object has changed.
 struct Notice {
     std::string object;
     KernelState state = KernelState::running;
     std::string text;
-    bool operator==(Notice const&) const = default;
 };
 // Client: the kernel drains, and all requests of this lease are answered.
 struct Drained {
     std::uint32_t lease = 0;
-    bool operator==(Drained const&) const = default;
 };
 // Owner: it has taken a lease back.
 struct Ended {
     std::uint32_t lease = 0;
     std::string text;  // the cause
-    bool operator==(Ended const&) const = default;
 };
 
 // Client: who has this place of this object (a block of a kernel)?
 struct Look {
     std::uint32_t object = 0;  // its index, in the order in which objects were added
     std::uint32_t place = 0;
-    bool operator==(Look const&) const = default;
 };
 // Owner: the answer to Look.
 struct Seen {
@@ -153,86 +140,63 @@ struct Seen {
     ObjectKind kind = ObjectKind::kernel;
     KernelState state = KernelState::running;
     std::uint32_t places = 1;  // of the object
-    BlockActivity activity = BlockActivity::idle;
-    std::string client;  // empty: nobody has the place, and the next three mean nothing
-    std::uint32_t process = 0;
-    std::uint32_t user = 0;
-    std::uint64_t held_ms = 0;
-    ChannelCounters counters;  // of the client that has the place, which may write anything there
-    ChannelCounters gone;      // of all clients before it
-    std::uint64_t beats = 0;
-    std::uint64_t beat_age_ms = 0;
-    bool emulated = false;   // the device
-    bool has_store = false;  // whether the owner has a store of buffers; the last four are of that
-    std::uint64_t buffers = 0;
-    std::uint64_t sealed_buffers = 0;
-    std::uint64_t buffer_bytes = 0;       // of memory that they take
-    std::uint64_t most_buffer_bytes = 0;  // and may take
-    bool operator==(Seen const&) const = default;
+    ServedBlock block;         // the place; its client may write any `counters`
+    bool emulated = false;     // the device
+    std::optional<StoreStatus> store;
 };
 
+// Names a buffer: by its number, or by its name if the number is 0.
+struct BufferKey {
+    std::uint64_t id = 0;
+    std::string name{};
+};
 // Client: wants a new buffer to write to.
 struct CreateBuffer {
     std::string name;  // empty: none
     std::uint64_t bytes = 0;
     bool host_memory = false;
-    bool operator==(CreateBuffer const&) const = default;
 };
 // Client: wants to read a buffer.
 struct GetBuffer {
-    std::uint64_t buffer = 0;  // its number; 0: the buffer is named
-    std::string name;
-    bool operator==(GetBuffer const&) const = default;
+    BufferKey key;
 };
 // Owner: the answer to CreateBuffer and GetBuffer, and unasked after WatchBuffers. It comes with
 // the descriptor of its memory if the client has not had that.
 struct LentBuffer {
-    std::uint64_t buffer = 0;  // from 1 on
-    std::string name;
-    std::uint64_t bytes = 0;
-    bool sealed = false;
+    BufferInfo info;  // its number, name, size, and whether it is sealed
     WireMemory memory;
     std::uint64_t memory_number = 0;  // other buffers may have this memory later
     bool descriptor = false;   // false: the client has had it, and has not sent ForgetMemory since
     std::uint64_t missed = 0;  // after WatchBuffers: how many were not lent before this one
-    bool operator==(LentBuffer const&) const = default;
 };
 // Client: has written its buffer. Nobody writes it from then on.
 struct SealBuffer {
     std::uint64_t buffer = 0;
-    bool operator==(SealBuffer const&) const = default;
 };
 // Client: gives a buffer back.
 struct ReleaseBuffer {
     std::uint64_t buffer = 0;
-    bool operator==(ReleaseBuffer const&) const = default;
 };
 // Client: gives a buffer back that it could not map.
 struct UnmappedBuffer {
     std::uint64_t buffer = 0;
     std::string text;  // the cause
-    bool operator==(UnmappedBuffer const&) const = default;
 };
 // Client: has unmapped this memory.
 struct ForgetMemory {
     std::uint64_t memory = 0;
-    bool operator==(ForgetMemory const&) const = default;
 };
 // Client: nobody is to get this buffer any more.
 struct RemoveBuffer {
-    std::uint64_t buffer = 0;  // as in GetBuffer
-    std::string name;
-    bool operator==(RemoveBuffer const&) const = default;
+    BufferKey key;
 };
 // Owner: the answer to SealBuffer, RemoveBuffer and WatchBuffers.
 struct BufferDone {
     std::uint64_t spare = 0;  // to RemoveBuffer: memory that only this client gets now; 0: none
-    bool operator==(BufferDone const&) const = default;
 };
 // Client: which buffer comes after that number?
 struct NextBuffer {
     std::uint64_t buffer = 0;
-    bool operator==(NextBuffer const&) const = default;
 };
 // The owner answers NextBuffer with BufferInfo, whose number is 0 where there is none.
 // Client: wants to hear of each buffer that is sealed (words), to get it (buffers), or neither.
@@ -241,23 +205,19 @@ struct WatchBuffers {
     SealedNews news = SealedNews::words;
     // How many buffers have come unasked: those on their way are the owner's again.
     std::uint64_t came = 0;
-    bool operator==(WatchBuffers const&) const = default;
 };
 // The owner says SealedBuffer of each buffer that is sealed, after WatchBuffers for words.
 // Client: holds a buffer, and needs the descriptor of its memory once more.
 struct ShowMemory {
     std::uint64_t buffer = 0;
-    bool operator==(ShowMemory const&) const = default;
 };
 // Owner: the answer to ShowMemory, with the descriptor.
 struct ShownMemory {
     std::uint64_t memory = 0;
-    bool operator==(ShownMemory const&) const = default;
 };
 // Owner: so many buffers were not lent after WatchBuffers, and no other has come since.
 struct MissedBuffers {
     std::uint64_t count = 0;
-    bool operator==(MissedBuffers const&) const = default;
 };
 
 using Message =

@@ -56,17 +56,6 @@ void require_slots(Attached const& attached, Attach const& asked) {
                     asked.request.slot_lines, asked.reply.slot_lines));
 }
 
-ServedBlock block_of(Seen const& seen) {
-    return {seen.activity,
-            seen.client,
-            static_cast<std::int32_t>(seen.process),
-            seen.user,
-            std::chrono::milliseconds(seen.held_ms),
-            seen.counters,
-            seen.gone,
-            {seen.beats, std::chrono::milliseconds(seen.beat_age_ms)}};
-}
-
 // Whether two looks have met one object in one state: another one may have got its name in between.
 // A mailbox and a log get more places with their readers; a kernel has as many as ever.
 bool is_same(Seen const& seen, Seen const& first) {
@@ -116,10 +105,10 @@ bool ClientSession::look_at_others(Seen const& first, Look place, ServedObject& 
                                    Deadline const& deadline) {
     try {
         for (std::uint32_t places = first.places; ++place.place < places;) {
-            Seen const seen = look(place, deadline);
+            Seen seen = look(place, deadline);
             if (!is_same(seen, first)) return false;
             places = seen.places;
-            object.blocks.push_back(block_of(seen));
+            object.blocks.push_back(std::move(seen.block));
         }
         return true;
     } catch (RefusedError const& error) {  // an object never has fewer places
@@ -135,14 +124,9 @@ OwnerStatus ClientSession::status() {
         Look const place{static_cast<std::uint32_t>(status.objects.size()), 0};
         Seen const first = look(place, deadline);
         objects = first.objects;
-        status.store.reset();
-        if (first.has_store) {
-            status.store = {first.buffers, first.sealed_buffers, first.buffer_bytes,
-                            first.most_buffer_bytes};
-        }
+        status.store = first.store;
         if (objects == 0) break;
-        ServedObject object{
-            first.object, first.kind, first.state, first.emulated, {block_of(first)}};
+        ServedObject object{first.object, first.kind, first.state, first.emulated, {first.block}};
         if (look_at_others(first, place, object, deadline)) {
             status.objects.push_back(std::move(object));
         }

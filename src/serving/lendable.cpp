@@ -18,10 +18,7 @@ namespace {
 // Describes memory of the device, or of the host, to a client.
 Attached describe_memory(Device const& device, bool in_host, std::size_t bytes) {
     Attached attached;
-    attached.memory.source = in_host ? MemorySource::host : device.info().memory_source;
-    attached.memory.uuid = in_host ? std::nullopt : uuid_of(device.info());
-    attached.memory.bytes = bytes;
-    attached.memory.write_combining = !in_host && device.traits().write_combining;
+    attached.memory = wire_memory(device, in_host, bytes);
     attached.read_back = device.info().data_order == DataOrder::read_back;
     attached.shares_processors = device.traits().shares_processors;
     return attached;

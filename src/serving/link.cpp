@@ -43,19 +43,15 @@ Link::Link(std::filesystem::path const& path, ConnectOptions const& options)
     : path_(absolute_path(path)),
       options_(options),
       socket_(connect_unix(path, options.timeout)),
-      owners_end_(end_of_owner(path, socket_, options.owner_user)) {
-    owner_.user = socket_.peer().uid;
-}
+      owners_end_(end_of_owner(path, socket_, options.owner_user)) {}
 
 std::shared_ptr<Link> Link::reach(std::filesystem::path const& path,
                                   ConnectOptions const& options) {
     Deadline const deadline(options.timeout);
     std::shared_ptr<Link> link(new Link(path, options), DeleteOwn());
     OwnerAnswer answer = link->ask(Hello{options.name}, deadline);
-    auto const& welcome = said<Welcome>(answer);
-    link->owner_.name = welcome.name;
-    link->owner_.process = static_cast<std::int32_t>(welcome.process);
-    link->owner_.instance = welcome.instance;
+    link->owner_ = said<Welcome>(answer).owner;
+    link->owner_.user = link->socket_.peer().uid;
     return link;
 }
 
@@ -284,7 +280,7 @@ void Link::give_back(OwnerAnswer const& answer) noexcept {
     if (auto const* attached = std::get_if<Attached>(&answer.message)) {
         (void)say(Detach{attached->lease});
     } else if (auto const* lent = std::get_if<LentBuffer>(&answer.message)) {
-        (void)say(ReleaseBuffer{lent->buffer});
+        (void)say(ReleaseBuffer{lent->info.id});
         if (lent->descriptor) (void)say(ForgetMemory{lent->memory_number});
     }
 }

@@ -78,11 +78,6 @@ bool is_stopped(pid_t process) {
     return state == 'T' || state == 't';
 }
 
-std::uint64_t in_milliseconds(std::chrono::nanoseconds time) {
-    return static_cast<std::uint64_t>(
-        std::chrono::duration_cast<std::chrono::milliseconds>(time).count());
-}
-
 }  // namespace
 
 std::vector<std::unique_ptr<ServedItem>> ObjectService::add(std::unique_ptr<ServedItem> object) {
@@ -369,21 +364,21 @@ void ObjectService::see(ServedItem const& object, unsigned place, Seen& seen) co
     seen.kind = object->kind();
     seen.state = object->state(true);
     seen.places = object->places();
-    seen.activity = object->activity(place);
     seen.emulated = object->device().info().emulated;
-    LeasedCounters const counters = object->counters(place);
-    seen.counters = counters.now;
-    seen.gone = counters.gone;
-    BlockBeats const beats = object->beats(place);
-    seen.beats = beats.seen;
-    seen.beat_age_ms = in_milliseconds(beats.age);
+    ServedBlock& block = seen.block;
+    block.activity = object->activity(place);
+    auto const [now, gone] = object->counters(place);
+    block.counters = now;
+    block.gone = gone;
+    block.beats = object->beats(place);
     for (auto const& each : sessions_) {
         for (auto const& [lease, held] : each->leases) {
             if (held.object != &object || held.place != place) continue;
-            seen.client = each->name;
-            seen.process = static_cast<std::uint32_t>(each->peer.pid);
-            seen.user = each->peer.uid;
-            seen.held_ms = in_milliseconds(Clock::now() - held.since);
+            block.client = each->name;
+            block.process = each->peer.pid;
+            block.user = each->peer.uid;
+            block.held =
+                std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - held.since);
         }
     }
 }

@@ -224,12 +224,11 @@ class Endpoint {
     void answer(Session& session, std::uint32_t id, Hello const& hello) {
         session.name = hello.name;
         reception_.send(session, id,
-                        Welcome{static_cast<std::uint32_t>(::getpid()), reception_.instance(),
-                                reception_.name()});
+                        Welcome{{reception_.name(), ::getpid(), reception_.instance()}});
     }
     void answer(Session& session, std::uint32_t id, Look const& look) {
         Seen seen = objects_.look(look);
-        if (buffers_) buffers_->count(seen);
+        if (buffers_) seen.store = buffers_->status();
         reception_.send(session, id, seen);
     }
     // The store of an endpoint. Throws Refused if it has none.

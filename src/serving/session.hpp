@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -20,6 +21,13 @@
 #include "serving/reception.hpp"
 
 namespace carillon::detail {
+
+// Memory of the device, or of the host, as a client hears of it.
+[[nodiscard]] inline WireMemory wire_memory(Device const& device, bool in_host, std::size_t bytes) {
+    if (in_host) return {MemorySource::host, std::nullopt, bytes, false};
+    return {device.info().memory_source, uuid_of(device.info()), bytes,
+            device.traits().write_combining};
+}
 
 // A place that a client gets.
 struct Loan {

@@ -50,18 +50,37 @@ class StoreSession final : public BufferAccess, public std::enable_shared_from_t
     }
     [[nodiscard]] std::shared_ptr<BufferHold> get(BufferKey const& key) override {
         std::lock_guard const alone(*this);
-        return ask_for(GetBuffer{key.id, key.name}, link_->due());
+        return ask_for(GetBuffer{key}, link_->due());
     }
     void remove(BufferKey const& key) override {
         std::lock_guard const alone(*this);
-        OwnerAnswer answer = link_->ask(RemoveBuffer{key.id, key.name}, link_->due());
+        OwnerAnswer answer = link_->ask(RemoveBuffer{key}, link_->due());
         // Memory that only this client gets: nobody else makes a buffer there, so create() finds
         // its pages writable. Changing that takes longer than asking for the buffer does.
         auto const mapped = find(said<BufferDone>(answer).spare);
         if (mapped == mapped_.end() || mapped->view.use_count() != 1) return;
         mapped->view->use_for(BufferUse::writing);
     }
-    [[nodiscard]] std::vector<BufferInfo> list() override;
+    [[nodiscard]] std::vector<BufferInfo> list() override {
+        std::lock_guard const alone(*this);
+        std::vector<BufferInfo> all;
+        Deadline end = link_->due();
+        for (int i = 1; i < answers_of_list; ++i) end = end + options().timeout;
+        for (std::uint64_t last = 0;;) {
+            if (end.passed()) {
+                throw TimeoutError(fmt::format(
+                    "the store's list has no end: {} buffers came within ten times the timeout",
+                    all.size()));
+            }
+            OwnerAnswer answer =
+                link_->ask(NextBuffer{last}, Deadline(std::min(options().timeout, end.left())));
+            auto& listed = said<BufferInfo>(answer);
+            if (listed.id == 0) return all;
+            if (listed.id <= last) throw ProtocolError("the store's list goes back");
+            last = listed.id;
+            all.push_back(std::move(listed));
+        }
+    }
     [[nodiscard]] std::shared_ptr<NewsSource> news(SealedNews kind) override;
     // The buffer that the store has lent unasked.
     [[nodiscard]] std::shared_ptr<BufferHold> take(OwnerAnswer& lent) {
@@ -108,18 +127,103 @@ class StoreSession final : public BufferAccess, public std::enable_shared_from_t
         OwnerAnswer answer = link_->ask(question, deadline);
         return hold_of(answer, !std::holds_alternative<CreateBuffer>(question));
     }
-    [[nodiscard]] std::shared_ptr<BufferHold> hold_of(OwnerAnswer& answer, bool sealed);
+    [[nodiscard]] std::shared_ptr<BufferHold> hold_of(OwnerAnswer& answer, bool sealed) {
+        auto& lent = said<LentBuffer>(answer);
+        try {
+            if (lent.info.sealed != sealed) {
+                throw ProtocolError("a new buffer is sealed, or one that is got is not");
+            }
+            require_shown(answer);
+            auto view = view_of(answer);
+            across_a_bus_ = view->write_combining();
+            BufferInfo info = lent.info;
+            info.host_memory = lent.memory.source != MemorySource::vulkan || !lent.memory.uuid;
+            return make_hold(shared_from_this(), std::move(info), std::move(view));
+        } catch (std::exception const& error) {
+            try {
+                link_->tell(UnmappedBuffer{lent.info.id, error.what()});
+            } catch (std::bad_alloc const&) {  // no memory is left for the message
+                link_->tell(ReleaseBuffer{lent.info.id});
+            }
+            throw;
+        }
+    }
     // Asks for the descriptor of its memory if that is not mapped here and did not come: the store
     // had shown it, and had not heard yet that it is not mapped here. This process forgot it while
     // the answer was on its way, or it came with an answer that was given up.
-    void require_shown(OwnerAnswer& answer);
-    [[nodiscard]] std::shared_ptr<BufferView> view_of(OwnerAnswer& answer);
-    [[nodiscard]] std::shared_ptr<BufferView> map(LentBuffer const& lent, FileDescriptor fd) const;
+    void require_shown(OwnerAnswer& answer) {
+        auto& lent = std::get<LentBuffer>(answer.message);
+        if (lent.descriptor || find(lent.memory_number) != mapped_.end()) return;
+        OwnerAnswer shown = link_->ask(ShowMemory{lent.info.id}, link_->due());
+        if (said<ShownMemory>(shown).memory != lent.memory_number) {
+            throw ProtocolError("the store shows another memory than the buffer's");
+        }
+        lent.descriptor = true;
+        answer.descriptors = std::move(shown.descriptors);
+    }
+    [[nodiscard]] std::shared_ptr<BufferView> view_of(OwnerAnswer& answer) {
+        auto const& lent = std::get<LentBuffer>(answer.message);
+        auto const known = find(lent.memory_number);
+        if (known != mapped_.end() && !lent.descriptor && known->size == lent.memory.bytes) {
+            mapped_.splice(mapped_.end(), mapped_, known);
+            return known->view;
+        }
+        try {
+            if (known != mapped_.end()) {
+                throw ProtocolError("the store shows a memory twice, or says another size of it");
+            }
+            if (answer.descriptors.empty()) {
+                throw SystemError({}, EMFILE, "there are none left for the buffer's memory");
+            }
+            auto view = map(lent, std::move(answer.descriptors.front()));
+            if (lent.memory.source != MemorySource::vulkan)
+                return view;  // no other buffer ever has it
+            mapped_.push_back({lent.memory_number, lent.memory.bytes, view});
+            unmap_unused();
+            return view;
+        } catch (...) {
+            link_->tell(ForgetMemory{lent.memory_number});
+            throw;
+        }
+    }
+    [[nodiscard]] std::shared_ptr<BufferView> map(LentBuffer const& lent, FileDescriptor fd) const {
+        WireMemory const& memory = lent.memory;
+        require_addressable(memory.bytes);
+        if (memory.source != MemorySource::vulkan) {
+            require_shared_memory(fd, memory.bytes);
+            if (lent.info.sealed && !is_sealed_against_writing(fd)) {
+                throw ProtocolError("the store gives memory that others may write");
+            }
+            return std::make_shared<BufferView>(
+                std::make_shared<FileDescriptor const>(std::move(fd)), memory.bytes);
+        }
+        auto const& device = options().device;
+        if (device && memory.uuid && uuid_of(device->info()) == memory.uuid) {
+            return std::make_shared<BufferView>(*device, std::move(fd), memory.bytes,
+                                                memory.write_combining);
+        }
+        return std::make_shared<BufferView>(
+            ForeignMemory(std::move(fd), memory.bytes, memory.source, memory.uuid),
+            memory.write_combining, !memory.uuid);
+    }
     [[nodiscard]] std::list<Mapped>::iterator find(std::uint64_t memory) {
         return std::ranges::find(mapped_, memory, &Mapped::memory);
     }
     // Unmaps memory that no buffer has, beyond what is kept.
-    void unmap_unused() noexcept;
+    void unmap_unused() noexcept {
+        std::size_t bytes = 0;
+        std::size_t count = 0;
+        for (auto each = mapped_.rbegin(); each != mapped_.rend();) {
+            auto const at = (++each).base();
+            auto const& mapped = *at;
+            if (mapped.view.use_count() != 1) continue;  // a buffer has it
+            bytes += mapped.size;
+            if (++count <= most_unused && bytes <= options().kept_bytes) continue;
+            auto const memory = mapped.memory;
+            each = std::make_reverse_iterator(mapped_.erase(at));
+            link_->tell(ForgetMemory{memory});  // others may make a buffer there from now on
+        }
+    }
     // Unmaps it if a buffer was released and nobody has looked since. Call it without the mutex.
     void unmap_released() noexcept {
         while (released_) {
@@ -132,8 +236,7 @@ class StoreSession final : public BufferAccess, public std::enable_shared_from_t
     std::shared_ptr<Link> link_;
     std::atomic<bool> released_ = false;  // a buffer, and unmap_unused() has not looked since
     std::mutex mutex_;  // for what follows; a thread that has it may wait for the store
-                        // Destroyed before the link: once the store sees that end, others may make
-                        // buffers there.
+    // Destroyed before the link: once the store sees that end, others may make buffers there.
     std::list<Mapped> mapped_;
     bool never_mapped_ = false;  // the GPU's memory, here: it need not be asked for again
     bool across_a_bus_ = false;  // the last memory that was lent
@@ -186,125 +289,6 @@ class OthersNews final : public NewsSource {
     std::shared_ptr<StoreSession> session_;
     bool brings_;
 };
-
-std::shared_ptr<BufferHold> StoreSession::hold_of(OwnerAnswer& answer, bool sealed) {
-    auto& lent = said<LentBuffer>(answer);
-    try {
-        if (lent.sealed != sealed) {
-            throw ProtocolError("a new buffer is sealed, or one that is got is not");
-        }
-        require_shown(answer);
-        auto view = view_of(answer);
-        across_a_bus_ = view->write_combining();
-        BufferInfo info;
-        info.id = lent.buffer;
-        info.name = lent.name;
-        info.size = lent.bytes;
-        info.sealed = sealed;
-        info.host_memory = lent.memory.source != MemorySource::vulkan || !lent.memory.uuid;
-        return make_hold(shared_from_this(), std::move(info), std::move(view));
-    } catch (std::exception const& error) {
-        try {
-            link_->tell(UnmappedBuffer{lent.buffer, error.what()});
-        } catch (std::bad_alloc const&) {  // no memory is left for the message
-            link_->tell(ReleaseBuffer{lent.buffer});
-        }
-        throw;
-    }
-}
-
-void StoreSession::require_shown(OwnerAnswer& answer) {
-    auto& lent = std::get<LentBuffer>(answer.message);
-    if (lent.descriptor || find(lent.memory_number) != mapped_.end()) return;
-    OwnerAnswer shown = link_->ask(ShowMemory{lent.buffer}, link_->due());
-    if (said<ShownMemory>(shown).memory != lent.memory_number) {
-        throw ProtocolError("the store shows another memory than the buffer's");
-    }
-    lent.descriptor = true;
-    answer.descriptors = std::move(shown.descriptors);
-}
-
-std::shared_ptr<BufferView> StoreSession::view_of(OwnerAnswer& answer) {
-    auto const& lent = std::get<LentBuffer>(answer.message);
-    auto const known = find(lent.memory_number);
-    if (known != mapped_.end() && !lent.descriptor && known->size == lent.memory.bytes) {
-        mapped_.splice(mapped_.end(), mapped_, known);
-        return known->view;
-    }
-    try {
-        if (known != mapped_.end()) {
-            throw ProtocolError("the store shows a memory twice, or says another size of it");
-        }
-        if (answer.descriptors.empty()) {
-            throw SystemError({}, EMFILE, "there are none left for the buffer's memory");
-        }
-        auto view = map(lent, std::move(answer.descriptors.front()));
-        if (lent.memory.source != MemorySource::vulkan) return view;  // no other buffer ever has it
-        mapped_.push_back({lent.memory_number, lent.memory.bytes, view});
-        unmap_unused();
-        return view;
-    } catch (...) {
-        link_->tell(ForgetMemory{lent.memory_number});
-        throw;
-    }
-}
-
-std::shared_ptr<BufferView> StoreSession::map(LentBuffer const& lent, FileDescriptor fd) const {
-    WireMemory const& memory = lent.memory;
-    require_addressable(memory.bytes);
-    if (memory.source != MemorySource::vulkan) {
-        require_shared_memory(fd, memory.bytes);
-        if (lent.sealed && !is_sealed_against_writing(fd)) {
-            throw ProtocolError("the store gives memory that others may write");
-        }
-        return std::make_shared<BufferView>(std::make_shared<FileDescriptor const>(std::move(fd)),
-                                            memory.bytes);
-    }
-    auto const& device = options().device;
-    if (device && memory.uuid && uuid_of(device->info()) == memory.uuid) {
-        return std::make_shared<BufferView>(*device, std::move(fd), memory.bytes,
-                                            memory.write_combining);
-    }
-    return std::make_shared<BufferView>(
-        ForeignMemory(std::move(fd), memory.bytes, memory.source, memory.uuid),
-        memory.write_combining, !memory.uuid);
-}
-
-void StoreSession::unmap_unused() noexcept {
-    std::size_t bytes = 0;
-    std::size_t count = 0;
-    for (auto each = mapped_.rbegin(); each != mapped_.rend();) {
-        auto const at = (++each).base();
-        auto const& mapped = *at;
-        if (mapped.view.use_count() != 1) continue;  // a buffer has it
-        bytes += mapped.size;
-        if (++count <= most_unused && bytes <= options().kept_bytes) continue;
-        auto const memory = mapped.memory;
-        each = std::make_reverse_iterator(mapped_.erase(at));
-        link_->tell(ForgetMemory{memory});  // others may make a buffer there from now on
-    }
-}
-
-std::vector<BufferInfo> StoreSession::list() {
-    std::lock_guard const alone(*this);
-    std::vector<BufferInfo> all;
-    Deadline end = link_->due();
-    for (int i = 1; i < answers_of_list; ++i) end = end + options().timeout;
-    for (std::uint64_t last = 0;;) {
-        if (end.passed()) {
-            throw TimeoutError(fmt::format(
-                "the store's list has no end: {} buffers came within ten times the timeout",
-                all.size()));
-        }
-        OwnerAnswer answer =
-            link_->ask(NextBuffer{last}, Deadline(std::min(options().timeout, end.left())));
-        auto& listed = said<BufferInfo>(answer);
-        if (listed.id == 0) return all;
-        if (listed.id <= last) throw ProtocolError("the store's list goes back");
-        last = listed.id;
-        all.push_back(std::move(listed));
-    }
-}
 
 std::shared_ptr<NewsSource> StoreSession::news(SealedNews kind) {
     return make_shared_own<OthersNews>(make_shared_own<StoreSession>(link_->again()), kind);

@@ -52,9 +52,9 @@ struct BufferAsker {
     void report() const { (void)owner.list(); }
     [[nodiscard]] static detail::LentBuffer lent(bool sealed = false) {
         detail::LentBuffer lent;
-        lent.buffer = 7;
-        lent.bytes = 100;
-        lent.sealed = sealed;
+        lent.info.id = 7;
+        lent.info.size = 100;
+        lent.info.sealed = sealed;
         lent.memory.source = MemorySource::host;
         lent.memory_number = 9;
         lent.memory.bytes = memory_bytes;

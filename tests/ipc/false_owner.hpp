@@ -61,7 +61,7 @@ inline detail::Decoded next_of(detail::UnixSocket const& client) {
 }
 
 inline void say_welcome(detail::UnixSocket const& client) {
-    tell(client, next_of(client).id, detail::Welcome{1, 1, "kernel"});
+    tell(client, next_of(client).id, detail::Welcome{{"kernel", 1, 1}});
 }
 
 // Welcomes the client, and leaves each question to `answer`, until the client goes.

@@ -122,7 +122,7 @@ TEST_F(InFlightTest, clientsAreRefusedWhileAnotherProcessOfTheOwnersUserHasUsedU
 }
 
 std::vector<std::byte> get(std::string const& name, std::uint32_t id) {
-    return detail::encode(id, detail::GetBuffer{0, name});
+    return detail::encode(id, detail::GetBuffer{{0, name}});
 }
 
 TEST_F(InFlightTest, strangerThatGetsABufferAndReadsNothingHarmsNobodyOfTheStoresUser) {

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "carillon/carillon.hpp"
@@ -97,6 +98,10 @@ TEST_P(BufferKindsTest, kernelsFindThemOnTheDevice) {
     }
 }
 
+auto compared(detail::MessageType const& of) {
+    return std::tuple(of.bytes, of.alignment, of.layout, of.members, of.slot_lines);
+}
+
 TEST(MessageTypesTest, opcodesAndSizesOfATableCount) {
     using Table = Commands<Deposit, Withdraw>;
     using Packet = Table::Request;
@@ -104,7 +109,7 @@ TEST(MessageTypesTest, opcodesAndSizesOfATableCount) {
     detail::MessageType const plain = detail::message_type<Packet, Table>();
     EXPECT_EQ(type.bytes, plain.bytes);
     EXPECT_NE(type.layout, plain.layout);
-    EXPECT_EQ(type, detail::packet_type<Packet>(static_cast<Table*>(nullptr)));
+    EXPECT_EQ(compared(type), compared(detail::packet_type<Packet>(static_cast<Table*>(nullptr))));
 }
 
 // Two programs may have such types under one name.
@@ -164,7 +169,7 @@ TEST(MessageTypesTest, repliesToCommandsCount) {
     auto const reply = []<class Reply>(Reply const& /*which*/) {
         return detail::MessageTypes::of<detail::MessagesOf<Replying<Reply>>>().reply;
     };
-    EXPECT_EQ(reply(BidFirst{}), reply(BidFirst{}));
+    EXPECT_EQ(compared(reply(BidFirst{})), compared(reply(BidFirst{})));
     EXPECT_NE(reply(std::int64_t{}).layout, reply(double{}).layout);
     EXPECT_NE(reply(BidFirst{}).members, detail::unsaid_members);
     EXPECT_NE(reply(BidFirst{}).members, reply(AskFirst{}).members);

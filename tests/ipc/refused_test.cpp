@@ -298,8 +298,7 @@ TEST_F(RefusedTest, ownerHasALineForEachWhomItRefusesAndMayBeAskedMeanwhile) {
 // a line, and has the block back, or the buffer is gone.
 TEST_F(RefusedTest, ownerHasALineWhereAClientCannotMap) {
     auto const types = detail::MessageTypes::of<detail::OneRequest<Ask, Told>>();
-    detail::Attach const attach{"kernel", ObjectKind::kernel, wire_type(types.request),
-                                wire_type(types.reply), true};
+    detail::Attach const attach{"kernel", ObjectKind::kernel, types.request, types.reply, true};
     auto const line_about = [&](detail::Message const& ask, detail::Message const& unmapped,
                                 auto const& taken) {
         std::vector<std::string> lines;

@@ -269,12 +269,12 @@ TEST_F(StoreTest, whatAProcessCanStillWriteIsNotSealed) {
     void* const mapped = ::mmap(nullptr, lent.memory.bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
                                 lent_answer.descriptors[0].get(), 0);
     ASSERT_NE(mapped, MAP_FAILED);
-    auto const refused = message_of(ask(messages::SealBuffer{lent.buffer}));
+    auto const refused = message_of(ask(messages::SealBuffer{lent.info.id}));
     ASSERT_TRUE(std::holds_alternative<messages::Refused>(refused));
     EXPECT_EQ(std::get<messages::Refused>(refused).reason, RefusalReason::other);
     ASSERT_EQ(::munmap(mapped, lent.memory.bytes), 0);
     EXPECT_TRUE(std::holds_alternative<messages::BufferDone>(
-        message_of(ask(messages::SealBuffer{lent.buffer}))));
+        message_of(ask(messages::SealBuffer{lent.info.id}))));
     EXPECT_EQ(::mmap(nullptr, lent.memory.bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
                      lent_answer.descriptors[0].get(), 0),
               MAP_FAILED);

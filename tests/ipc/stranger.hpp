@@ -11,7 +11,6 @@
 #include <variant>
 #include <vector>
 
-#include "carillon/detail/host/message_types.hpp"
 #include "carillon/error.hpp"
 #include "os/unix_socket.hpp"
 #include "serving/client_messages.hpp"
@@ -22,9 +21,6 @@ namespace carillon::test {
 inline detail::UnixSocket stranger_at(std::string const& path) {
     return detail::connect_unix(path, patience);
 }
-
-// A message has the type as it is.
-inline detail::MessageType wire_type(detail::MessageType const& type) { return type; }
 
 // False: it has been dropped.
 inline bool say(detail::UnixSocket const& stranger, detail::Message const& message,

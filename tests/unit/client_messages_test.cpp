@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstring>
+#include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include "support/expect_error.hpp"
@@ -11,6 +14,7 @@
 namespace carillon::detail {
 namespace {
 
+using std::chrono_literals::operator""ms;
 using Bytes = std::vector<std::byte>;
 
 constexpr std::size_t header = 16;
@@ -42,10 +46,10 @@ Attached an_attached() {
 
 LentBuffer a_lent() {
     LentBuffer lent;
-    lent.buffer = 7;
-    lent.name = "prices";
-    lent.bytes = 1000;
-    lent.sealed = true;
+    lent.info.id = 7;
+    lent.info.name = "prices";
+    lent.info.size = 1000;
+    lent.info.sealed = true;
     lent.memory.source = MemorySource::vulkan;
     lent.memory.uuid.emplace();
     lent.memory.uuid->fill(0xab);
@@ -56,11 +60,85 @@ LentBuffer a_lent() {
     return lent;
 }
 
+// All members of a message, or of a part of one. One that is left out does not compile, and one
+// that the list of fields forgets is not alike afterwards.
+template <class Of, class... Each>
+concept IsOneOf = (std::is_same_v<Of, Each> || ...);
+
+template <class Of>
+requires IsOneOf<Of, Hello, Welcome, Detach, Drained, GetBuffer, SealBuffer, ReleaseBuffer,
+                 ForgetMemory, RemoveBuffer, BufferDone, NextBuffer, ShowMemory, ShownMemory,
+                 MissedBuffers>
+auto members_of(Of const& of) {
+    auto const& [a] = of;
+    return std::tie(a);
+}
+template <class Of>
+requires IsOneOf<Of, Refused, Ended, Look, UnmappedBuffer, WatchBuffers, BufferKey, BlockBeats>
+auto members_of(Of const& of) {
+    auto const& [a, b] = of;
+    return std::tie(a, b);
+}
+template <class Of>
+requires IsOneOf<Of, Mapped, Notice, CreateBuffer>
+auto members_of(Of const& of) {
+    auto const& [a, b, c] = of;
+    return std::tie(a, b, c);
+}
+template <class Of>
+requires IsOneOf<Of, WireMemory, ConnectedOwner, StoreStatus>
+auto members_of(Of const& of) {
+    auto const& [a, b, c, d] = of;
+    return std::tie(a, b, c, d);
+}
+template <class Of>
+requires IsOneOf<Of, Attach, LentBuffer>
+auto members_of(Of const& of) {
+    auto const& [a, b, c, d, e] = of;
+    return std::tie(a, b, c, d, e);
+}
+auto members_of(MessageType const& of) {
+    auto const& [a, b, c, d, e, f] = of;
+    return std::tie(a, b, c, d, e, f);
+}
+template <class Of>
+requires IsOneOf<Of, Seen, ServedBlock>
+auto members_of(Of const& of) {
+    auto const& [a, b, c, d, e, f, g, h] = of;
+    return std::tie(a, b, c, d, e, f, g, h);
+}
+auto members_of(Attached const& of) {
+    auto const& [a, b, c, d, e, f, g, h, i, j, k] = of;
+    return std::tie(a, b, c, d, e, f, g, h, i, j, k);
+}
+
+template <class Of>
+bool alike(Of const& one, Of const& other) {
+    if constexpr (requires { members_of(one); }) {
+        return [&]<std::size_t... i>(std::index_sequence<i...> /*places*/) {
+            return (alike(std::get<i>(members_of(one)), std::get<i>(members_of(other))) && ...);
+        }
+        (std::make_index_sequence<std::tuple_size_v<decltype(members_of(one))>>());
+    } else if constexpr (requires { one.has_value(); }) {
+        return one.has_value() == other.has_value() && (!one || alike(*one, *other));
+    } else {
+        return one == other;
+    }
+}
+bool alike(Message const& one, Message const& other) {
+    return one.index() == other.index() &&
+           std::visit(
+               [&](auto const& it) {
+                   return alike(it, std::get<std::decay_t<decltype(it)>>(other));
+               },
+               one);
+}
+
 void expect_round_trip(Message const& message) {
     Bytes const bytes = encode(11, message);
     Decoded const decoded = decode(bytes, descriptors_of(message));
     EXPECT_EQ(decoded.id, 11U);
-    EXPECT_TRUE(decoded.message == message) << "kind " << message.index();
+    EXPECT_TRUE(alike(decoded.message, message)) << "kind " << message.index();
     EXPECT_EQ(encode(11, decoded.message), bytes);
 }
 
@@ -83,15 +161,15 @@ std::vector<Message> messages_of_buffers() {
     known.memory.uuid.reset();
     return {CreateBuffer{"", 1, true},
             CreateBuffer{"prices", std::uint64_t{1} << 40, false},
-            GetBuffer{7, ""},
-            GetBuffer{0, "prices"},
+            GetBuffer{{7}},
+            GetBuffer{{0, "prices"}},
             a_lent(),
             known,
             SealBuffer{7},
             ReleaseBuffer{7},
             ForgetMemory{9},
-            RemoveBuffer{7, ""},
-            RemoveBuffer{0, "prices"},
+            RemoveBuffer{{7}},
+            RemoveBuffer{{0, "prices"}},
             BufferDone{},
             BufferDone{9},
             NextBuffer{0},
@@ -110,7 +188,7 @@ std::vector<Message> messages_of_buffers() {
 
 TEST(ClientMessagesTest, everyKindComesAsItWasSent) {
     expect_round_trip(Hello{"feed"});
-    expect_round_trip(Welcome{4711, 0x123456789abcdef0, "pricer"});
+    expect_round_trip(Welcome{{"pricer", 4711, 0x123456789abcdef0}});
     expect_round_trip(an_attach());
     expect_round_trip(an_attached());
     expect_round_trip(Mapped{7, true, ""});
@@ -125,21 +203,16 @@ TEST(ClientMessagesTest, everyKindComesAsItWasSent) {
                            ObjectKind::kernel,
                            KernelState::draining,
                            132,
-                           BlockActivity::stuck,
-                           "feed",
-                           4711,
-                           1000,
-                           7,
-                           {6, 5, 4, 3, 2, 1},
-                           {16, 15, 14, 13, 12, 11},
-                           22,
-                           23,
+                           {BlockActivity::stuck,
+                            "feed",
+                            4711,
+                            1000,
+                            7ms,
+                            {6, 5, 4, 3, 2, 1},
+                            {16, 15, 14, 13, 12, 11},
+                            {22, 23ms}},
                            true,
-                           true,
-                           4,
-                           3,
-                           262144,
-                           1U << 20U});
+                           StoreStatus{4, 3, 262144, 1U << 20U}});
     expect_round_trip(Seen{});
     expect_round_trip(Ended{7, "it runs backwards"});
     Attached without_host = an_attached();
@@ -184,7 +257,7 @@ TEST(ClientMessagesTest, layoutIsAsItIsWritten) {
     std::string const wanted("CRLN\x07\0\x07\0\x14\0\0\0\x0d\x0c\x0b\x0a\x04\x03\x02\x01", 20);
     EXPECT_EQ(std::string(reinterpret_cast<char const*>(bytes.data()), bytes.size()), wanted);
     EXPECT_EQ(encode(1, Hello{"x"}).size(), header + name);
-    EXPECT_EQ(encode(1, Welcome{1, 1, "x"}).size(), header + 12 + name);
+    EXPECT_EQ(encode(1, Welcome{{"x", 1, 1}}).size(), header + 12 + name);
     EXPECT_EQ(encode(1, an_attach()).size(), header + name + 1 + 2 * type + 1);
     EXPECT_EQ(encode(1, an_attached()).size(), header + 5 + 17 + 9 + 8 + 12 + 4 + 8 + 4 + 4);
     EXPECT_EQ(encode(1, Mapped{1, true, ""}).size(), header + 5 + 256);
@@ -345,9 +418,9 @@ TEST(ClientMessagesTest, badFieldsOfWhatIsLentAreRefused) {
 }
 
 TEST(ClientMessagesTest, badFieldsOfTheOthersAreRefused) {
-    Welcome const welcome{1, 1, "x"};
+    Welcome const welcome{{"x", 1, 1}};
     expect_refused(with(welcome, header, 0), "Welcome: process: 0 is not from 1");
-    expect_refused(with(welcome, header, 1U << 31), "Welcome: process: 2147483648 is not");
+    expect_refused(with(welcome, header, 1U << 31), "Welcome: process: -2147483648 is not");
     expect_refused(with(welcome, header + 4, std::uint64_t{0}), "Welcome: instance: 0 is not");
     expect_refused(with(Mapped{1, false, "x"}, header, 0), "Mapped: lease: 0 is not from 1");
     expect_refused(with(Mapped{1, false, "x"}, header + 4, '\2'), "Mapped: mapped: 2 is not");
@@ -362,9 +435,9 @@ TEST(ClientMessagesTest, badFieldsOfBuffersAreRefused) {
     expect_refused(with(CreateBuffer{"", 1}, header + 64, std::uint64_t{0}), "bytes");
     expect_refused(with(CreateBuffer{"", 1}, header + 64, (std::uint64_t{1} << 40) + 1), "bytes");
     expect_refused(with(CreateBuffer{"", 1}, header + 72, std::uint8_t{2}), "host_memory");
-    expect_refused(with(GetBuffer{7, ""}, header, std::uint64_t{0}), "which");
-    expect_refused(with(GetBuffer{0, "a"}, header, std::uint64_t{1}), "which");
-    expect_refused(with(GetBuffer{0, "a"}, header + 8, '\n'), "control character");
+    expect_refused(with(GetBuffer{{7}}, header, std::uint64_t{0}), "which");
+    expect_refused(with(GetBuffer{{0, "a"}}, header, std::uint64_t{1}), "which");
+    expect_refused(with(GetBuffer{{0, "a"}}, header + 8, '\n'), "control character");
     expect_refused(with(SealBuffer{1}, header, std::uint64_t{0}), "buffer");
     expect_refused(with(ForgetMemory{1}, header, std::uint64_t{0}), "memory");
     expect_refused(with(WatchBuffers{}, header, std::uint8_t{3}), "news");
@@ -425,7 +498,7 @@ TEST(ClientMessagesTest, nameOfATypeIsCutBeforeACharacterThatItHasNoRoomFor) {
     EXPECT_EQ(cut.size(), 62U);
     Attach attach = an_attach();
     attach.request.name = cut;
-    EXPECT_EQ(std::get<Attach>(decode(encode(1, attach), 0).message), attach);
+    expect_round_trip(attach);
 }
 
 }  // namespace

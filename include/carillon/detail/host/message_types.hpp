@@ -24,11 +24,6 @@ struct MessageType {
     std::uint64_t members = unsaid_members;  // members_of
     std::uint32_t slot_lines = 1;            // of a slot, for an object with slots
     std::string name;                        // for people
-
-    [[nodiscard]] bool operator==(MessageType const& other) const {
-        return bytes == other.bytes && alignment == other.alignment && layout == other.layout &&
-               members == other.members && slot_lines == other.slot_lines;
-    }
 };
 
 // The name of messages by bytes whose type's name is unknown.
