@@ -96,11 +96,6 @@ MappedChannel::MappedChannel(ObjectKind kind, Attached const& attached,
     host_.emplace(std::move(files.at(1)), attached.host_bytes, MemorySource::host, std::nullopt);
 }
 
-Seen ClientSession::look(Look const& place, Deadline const& deadline) {
-    OwnerAnswer answer = link_->ask(place, deadline);
-    return std::move(said<Seen>(answer));
-}
-
 bool ClientSession::look_at_others(Seen const& first, Look place, ServedObject& object,
                                    Deadline const& deadline) {
     try {
@@ -247,11 +242,6 @@ void ClientSession::lose_owner() noexcept {
         bool const ended = state == KernelState::stopped || state == KernelState::failed;
         lease->set(ended ? state : KernelState::failed);
     }
-}
-
-KernelState ClientSession::state_of(std::string const& object) const {
-    auto const found = states_.find(object);
-    return found == states_.end() ? KernelState::running : found->second.state;
 }
 
 bool ClientSession::tell_drained(Link::Lock const& lock) {

@@ -97,12 +97,11 @@ class MappedChannel {
 
 // A Connection and the channels that were made by it share a session; the last of them closes it.
 // Any thread may call it.
-class ClientSession final : public LeaseListener,
-                            public std::enable_shared_from_this<ClientSession> {
+class ClientSession : public std::enable_shared_from_this<ClientSession> {
    public:
     explicit ClientSession(std::shared_ptr<Link> link) : link_(std::move(link)) {}
     ClientSession& operator=(ClientSession&&) = delete;
-    ~ClientSession() override { link_->stop_listening(); }
+    ~ClientSession() { link_->stop_listening(); }
 
     [[nodiscard]] ChannelParts attach(std::string_view object, MessageTypes const& types);
     // The host's end of an object. `type`: of its values. A log is a mailbox, too.
@@ -119,8 +118,19 @@ class ClientSession final : public LeaseListener,
     // Throws what has become of the kernel, or of its owner, where it takes no more requests.
     void require_open(std::string const& object) const;
 
+    // The link calls these with its lock.
+    void hear(Notice const& notice);
+    void hear(Ended const& ended);
+    void lose_owner() noexcept;
+    // Tells the owner of channels to a draining kernel in which all is answered. Returns whether
+    // there are channels to a draining kernel.
+    [[nodiscard]] bool tell_drained(Link::Lock const& lock);
+
    private:
-    [[nodiscard]] Seen look(Look const& place, Deadline const& deadline);
+    [[nodiscard]] Seen look(Look const& place, Deadline const& deadline) {
+        OwnerAnswer answer = link_->ask(place, deadline);
+        return std::move(said<Seen>(answer));
+    }
     // Looks at the places behind the first. False: another object has got the name meanwhile.
     [[nodiscard]] bool look_at_others(Seen const& first, Look place, ServedObject& object,
                                       Deadline const& deadline);
@@ -129,12 +139,10 @@ class ClientSession final : public LeaseListener,
     [[nodiscard]] std::shared_ptr<ClientLease> map(OwnerAnswer answer, Attach const& asked);
     void adopt(ClientLease& lease);
 
-    // See LeaseListener.
-    void hear(Notice const& notice) override;
-    void hear(Ended const& ended) override;
-    void lose_owner() noexcept override;
-    [[nodiscard]] bool tell_drained(Link::Lock const& lock) override;
-    [[nodiscard]] KernelState state_of(std::string const& object) const;  // with the lock
+    [[nodiscard]] KernelState state_of(std::string const& object) const {  // with the lock
+        auto const found = states_.find(object);
+        return found == states_.end() ? KernelState::running : found->second.state;
+    }
 
     ProcessMark mark_;
     std::shared_ptr<Link> link_;

@@ -5,18 +5,14 @@
 #include <poll.h>
 #include <sys/epoll.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <new>
 #include <utility>
 
-#include "carillon/detail/host/process_mark.hpp"
-#include "carillon/detail/host/thread.hpp"
 #include "carillon/detail/host/time_over.hpp"
-#include "carillon/error.hpp"
-#include "os/own_user.hpp"
 #include "serving/buffer_access.hpp"
+#include "serving/client_session.hpp"
 
 namespace carillon::detail {
 namespace {
@@ -38,45 +34,6 @@ bool is_news(Message const& message) {
 }
 
 }  // namespace
-
-Link::Link(std::filesystem::path const& path, ConnectOptions const& options)
-    : path_(absolute_path(path)),
-      options_(options),
-      socket_(connect_unix(path, options.timeout)),
-      owners_end_(end_of_owner(path, socket_, options.owner_user)) {}
-
-std::shared_ptr<Link> Link::reach(std::filesystem::path const& path,
-                                  ConnectOptions const& options) {
-    Deadline const deadline(options.timeout);
-    std::shared_ptr<Link> link(new Link(path, options), DeleteOwn());
-    OwnerAnswer answer = link->ask(Hello{options.name}, deadline);
-    link->owner_ = said<Welcome>(answer).owner;
-    link->owner_.user = link->socket_.peer().uid;
-    return link;
-}
-
-std::shared_ptr<Link> Link::connect(std::filesystem::path const& path, ConnectOptions options) {
-    if (options.name.empty()) options.name = name_of_program();
-    require_name("client", options.name);
-    if (options.timeout.count() <= 0) throw UsageError("the timeout is over already");
-    if (options.wait_for_owner.count() < 0) throw UsageError("wait_for_owner is below 0");
-    if (options.owner_user) require_possible_number("owner_user", *options.owner_user);
-    options.spin = spin_time(options.spin);
-    return keep_trying(options.wait_for_owner, pause_of_connection,
-                       [&] { return reach(path, options); });
-}
-
-std::shared_ptr<Link> Link::again() const {
-    require_owner();
-    auto const pause_if_there = [&](Error const& error) {
-        require_owner();
-        return pause_of_connection(error);
-    };
-    auto link = keep_trying(options_.wait_for_owner, pause_if_there,
-                            [&] { return reach(path_, options_); });
-    if (link->owner_.instance == owner_.instance) return link;
-    throw OwnerGoneError(fmt::format("another owner listens at {} now", path_.string()));
-}
 
 OwnerAnswer Link::ask(Message const& question, Deadline const& deadline,
                       std::function<void()> const& meanwhile) {
@@ -142,12 +99,6 @@ bool Link::say(Message const& message) noexcept {
     } catch (std::exception const&) {  // the owner sees the connection close, in the end
         return false;
     }
-}
-
-void Link::send(std::uint32_t id, Message const& message) {
-    untold_.push_back({id, encode(id, message)});
-    flush();
-    if (!untold_.empty()) wakeup_.wake();
 }
 
 void Link::flush() {
@@ -298,13 +249,6 @@ std::optional<OwnerAnswer> Link::next_news(Deadline const& deadline) {
     return first;
 }
 
-void Link::drop_news() noexcept {
-    Lock const lock(mutex_);
-    for (OwnerAnswer const& each : news_) give_back(each);
-    news_.clear();
-    watch_room();
-}
-
 int Link::descriptor() {
     Lock const lock(mutex_);
     if (watched_.get() >= 0) return watched_.get();
@@ -329,23 +273,6 @@ void Link::watch_room() noexcept {
     (void)::epoll_ctl(watched_.get(), EPOLL_CTL_MOD, socket_.fd(), &event);
 }
 
-void Link::require_owner() const {
-    if (socket_.is_closed()) throw OwnerGoneError("the owner has closed the connection");
-    ::pollfd ended{owners_end_.get(), POLLIN, 0};
-    if (::poll(&ended, 1, 0) == 1) throw OwnerGoneError("the owner has ended");
-}
-
-void Link::require_there(Lock const& /*lock*/) const {
-    if (gone_.empty()) return;
-    if (talks_nonsense_) throw ProtocolError(gone_);
-    throw OwnerGoneError(gone_);
-}
-
-void Link::require_connected(Lock const& lock) const {
-    if (refused_) throw RefusedError(refused_->reason, refused_->text);
-    require_there(lock);
-}
-
 void Link::lose_owner(std::string why, bool talks_nonsense) noexcept {
     talks_nonsense_ |= talks_nonsense && !over();
     try {
@@ -359,7 +286,7 @@ void Link::lose_owner(std::string why, bool talks_nonsense) noexcept {
     changed_.notify_all();
 }
 
-void Link::listen(LeaseListener& listener) {
+void Link::listen(ClientSession& listener) {
     Lock const lock(mutex_);
     listener_ = &listener;
     if (thread_.joinable()) return;

@@ -29,6 +29,8 @@
 
 namespace carillon::detail {
 
+class ClientSession;
+
 struct OwnerAnswer {
     Message message;
     std::vector<FileDescriptor>
@@ -42,17 +44,9 @@ template <class Expected>
     throw ProtocolError("the owner says something else than was asked");
 }
 
-// Looks whose socket that is, before anything is sent. `user`: see ConnectOptions::owner_user.
-// Returns a descriptor that is readable when the owner's process has ended. Throws RefusedError for
-// another user's, OwnerGoneError if the process has ended and a child of it has the socket still.
-[[nodiscard]] FileDescriptor end_of_owner(std::filesystem::path const& path,
-                                          UnixSocket const& socket,
-                                          std::optional<std::uint32_t> user);
-
-// How long to wait after `error` before the next try; 0: no try would help. pause_of_attach() is
-// for what is asked of an owner that is there.
+// How long to wait after `error` before the next try, where an owner is asked for something; 0: no
+// try would help.
 [[nodiscard]] std::chrono::milliseconds pause_of_attach(Error const& error);
-[[nodiscard]] std::chrono::milliseconds pause_of_connection(Error const& error);
 
 // Returns what `attempt` returns, and tries again for so long as ConnectOptions::wait_for_owner
 // says. Throws what the last attempt throws, and what `pause_of` throws.
@@ -70,18 +64,6 @@ template <class Pause, class Attempt>
         }
     }
 }
-
-// Hears of a client's leases. All calls are made with the link's lock.
-class LeaseListener {
-   public:
-    virtual ~LeaseListener() = default;
-    virtual void hear(Notice const& notice) = 0;
-    virtual void hear(Ended const& ended) = 0;
-    virtual void lose_owner() noexcept = 0;
-    // Tells the owner of channels to a draining kernel in which all is answered. Returns whether
-    // there are channels to a draining kernel.
-    [[nodiscard]] virtual bool tell_drained(std::unique_lock<std::mutex> const& lock) = 0;
-};
 
 // Any thread may call it. A caller that waits for an answer reads the socket; if several wait, one
 // reads for all of them. From the first lease on, a thread of the link reads: the state of kernels
@@ -148,7 +130,12 @@ class Link {
     // The next message about sealed buffers, if it comes in time. Throws as ask().
     [[nodiscard]] std::optional<OwnerAnswer> next_news(Deadline const& deadline);
     // Gives back the buffers among the news that nobody has taken.
-    void drop_news() noexcept;
+    void drop_news() noexcept {
+        Lock const lock(mutex_);
+        for (OwnerAnswer const& each : news_) give_back(each);
+        news_.clear();
+        watch_room();
+    }
     // How many buffers have come unasked.
     [[nodiscard]] std::uint64_t came_unasked() const {
         Lock const lock(mutex_);
@@ -166,11 +153,15 @@ class Link {
     // Looks whether the owner has gone, and throws OwnerGoneError if it has.
     void require_owner() const;
     // Throws what has become of the owner, if it has gone. Call it with the lock.
-    void require_there(Lock const& lock) const;
+    void require_there(Lock const& /*lock*/) const {
+        if (gone_.empty()) return;
+        if (talks_nonsense_) throw ProtocolError(gone_);
+        throw OwnerGoneError(gone_);
+    }
 
     // Starts the thread that hears of leases, if none runs. `listener` gets what comes until
     // stop_listening(). Throws SystemError.
-    void listen(LeaseListener& listener);
+    void listen(ClientSession& listener);
     void stop_listening() noexcept;
     // Makes the thread look at the leases.
     void wake() const noexcept { wakeup_.wake(); }
@@ -189,7 +180,11 @@ class Link {
     // The number of a question that is on its way.
     [[nodiscard]] std::uint32_t begin(Message const& question);
     void give_up(std::uint32_t id, Message const& question);
-    void send(std::uint32_t id, Message const& message);
+    void send(std::uint32_t id, Message const& message) {
+        untold_.push_back({id, encode(id, message)});
+        flush();
+        if (!untold_.empty()) wakeup_.wake();
+    }
     bool say(Message const& message) noexcept;
     void flush();
     // Waits until there() or the connection is over; false: the time is up.
@@ -206,7 +201,10 @@ class Link {
     void hear_unasked(std::uint32_t id, OwnerAnswer answer);
     // Gives back an answer for which nobody waits any more.
     void give_back(OwnerAnswer const& answer) noexcept;
-    void require_connected(Lock const& lock) const;
+    void require_connected(Lock const& lock) const {
+        if (refused_) throw RefusedError(refused_->reason, refused_->text);
+        require_there(lock);
+    }
     void lose_owner(std::string why, bool talks_nonsense = false) noexcept;
     // Chooses the events for which descriptor() is readable.
     void watch_room() noexcept;
@@ -236,7 +234,7 @@ class Link {
     std::string why_host_memory_;
     FileDescriptor watched_;  // of descriptor(): an epoll of the socket
     bool watches_room_ = false;
-    LeaseListener* listener_ = nullptr;
+    ClientSession* listener_ = nullptr;
     Thread thread_;
 };
 

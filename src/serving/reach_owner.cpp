@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a client reaches an owner, and when it tries again.
 #include <fmt/format.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <utility>
 
-#include "carillon/error.hpp"
+#include "carillon/detail/host/process_mark.hpp"
 #include "os/own_user.hpp"
+#include "serving/buffer_access.hpp"
 #include "serving/link.hpp"
 
 namespace carillon::detail {
@@ -18,8 +20,20 @@ constexpr std::chrono::milliseconds soon{5};
 constexpr std::chrono::milliseconds after_a_refusal{50};
 constexpr std::chrono::milliseconds never{0};
 
-}  // namespace
+std::chrono::milliseconds pause_of_connection(Error const& error) {
+    auto const* system = dynamic_cast<SystemError const*>(&error);
+    bool const nobody_listens =
+        system != nullptr && (system->code() == ENOENT || system->code() == ECONNREFUSED);
+    bool const gone = dynamic_cast<OwnerGoneError const*>(&error) != nullptr;
+    if (nobody_listens || gone) return soon;
+    auto const* refused = dynamic_cast<RefusedError const*>(&error);
+    bool const for_good = refused != nullptr && refused->reason() != RefusalReason::full;
+    return for_good ? never : pause_of_attach(error);
+}
 
+// Looks whose socket that is, before anything is sent. `user`: see ConnectOptions::owner_user.
+// Returns a descriptor that is readable when the owner's process has ended. Throws RefusedError for
+// another user's, OwnerGoneError if the process has ended and a child of it has the socket still.
 FileDescriptor end_of_owner(std::filesystem::path const& path, UnixSocket const& socket,
                             std::optional<std::uint32_t> user) {
     PeerCredentials const owner = socket.peer();
@@ -47,6 +61,8 @@ FileDescriptor end_of_owner(std::filesystem::path const& path, UnixSocket const&
             : "the process that listened there has ended, and another has its socket still");
 }
 
+}  // namespace
+
 std::chrono::milliseconds pause_of_attach(Error const& error) {
     if (dynamic_cast<TimeoutError const*>(&error) != nullptr) return soon;
     auto const* refused = dynamic_cast<RefusedError const*>(&error);
@@ -56,15 +72,49 @@ std::chrono::milliseconds pause_of_attach(Error const& error) {
     return passes ? after_a_refusal : never;
 }
 
-std::chrono::milliseconds pause_of_connection(Error const& error) {
-    auto const* system = dynamic_cast<SystemError const*>(&error);
-    bool const nobody_listens =
-        system != nullptr && (system->code() == ENOENT || system->code() == ECONNREFUSED);
-    bool const gone = dynamic_cast<OwnerGoneError const*>(&error) != nullptr;
-    if (nobody_listens || gone) return soon;
-    auto const* refused = dynamic_cast<RefusedError const*>(&error);
-    bool const for_good = refused != nullptr && refused->reason() != RefusalReason::full;
-    return for_good ? never : pause_of_attach(error);
+Link::Link(std::filesystem::path const& path, ConnectOptions const& options)
+    : path_(absolute_path(path)),
+      options_(options),
+      socket_(connect_unix(path, options.timeout)),
+      owners_end_(end_of_owner(path, socket_, options.owner_user)) {}
+
+std::shared_ptr<Link> Link::reach(std::filesystem::path const& path,
+                                  ConnectOptions const& options) {
+    Deadline const deadline(options.timeout);
+    std::shared_ptr<Link> link(new Link(path, options), DeleteOwn());
+    OwnerAnswer answer = link->ask(Hello{options.name}, deadline);
+    link->owner_ = said<Welcome>(answer).owner;
+    link->owner_.user = link->socket_.peer().uid;
+    return link;
+}
+
+std::shared_ptr<Link> Link::connect(std::filesystem::path const& path, ConnectOptions options) {
+    if (options.name.empty()) options.name = name_of_program();
+    require_name("client", options.name);
+    if (options.timeout.count() <= 0) throw UsageError("the timeout is over already");
+    if (options.wait_for_owner.count() < 0) throw UsageError("wait_for_owner is below 0");
+    if (options.owner_user) require_possible_number("owner_user", *options.owner_user);
+    options.spin = spin_time(options.spin);
+    return keep_trying(options.wait_for_owner, pause_of_connection,
+                       [&] { return reach(path, options); });
+}
+
+std::shared_ptr<Link> Link::again() const {
+    require_owner();
+    auto const pause_if_there = [&](Error const& error) {
+        require_owner();
+        return pause_of_connection(error);
+    };
+    auto link = keep_trying(options_.wait_for_owner, pause_if_there,
+                            [&] { return reach(path_, options_); });
+    if (link->owner_.instance == owner_.instance) return link;
+    throw OwnerGoneError(fmt::format("another owner listens at {} now", path_.string()));
+}
+
+void Link::require_owner() const {
+    if (socket_.is_closed()) throw OwnerGoneError("the owner has closed the connection");
+    ::pollfd ended{owners_end_.get(), POLLIN, 0};
+    if (::poll(&ended, 1, 0) == 1) throw OwnerGoneError("the owner has ended");
 }
 
 }  // namespace carillon::detail
