@@ -2,6 +2,8 @@
 // Requests that reach blocks from other processes.
 #pragma once
 
+#include <concepts>
+#include <cstddef>
 #include <memory>
 #include <utility>
 
@@ -22,59 +24,6 @@
 namespace carillon::detail {
 inline namespace CARILLON_TOOLCHAIN {
 
-// The common part of both ways. A Server may outlive the kernel: it shares what it needs with it.
-template <class Handler>
-class LeasedRoute {
-   public:
-    using Client = ClientOf<Handler>;
-
-    [[nodiscard]] std::shared_ptr<ChannelMemory> const& blocks() const { return leases_->blocks(); }
-    [[nodiscard]] static unsigned channels_per_block() { return 1; }
-    [[nodiscard]] static bool lanes_apart() { return false; }
-    void connect(Device const& /*device*/, KernelOptions const& /*options*/,
-                 std::shared_ptr<KernelSupervisor> kernel) {
-        leases_->own(std::move(kernel));
-    }
-
-    [[nodiscard]] std::shared_ptr<Lender> const& leases() const { return leases_; }
-    [[nodiscard]] bool all_answered() const { return leases_->all_drained(); }
-    [[nodiscard]] bool outstanding(unsigned block) const { return leases_->outstanding_at(block); }
-
-   protected:
-    using Request = typename MessagesOf<Handler>::Request;
-    using Reply = typename MessagesOf<Handler>::Reply;
-
-    explicit LeasedRoute(std::shared_ptr<Lender> leases) : leases_(std::move(leases)) {}
-
-    [[nodiscard]] static ChannelShape shape(KernelOptions const& options) {
-        return ChannelShape::of<Request, Reply>(options.capacity);
-    }
-    [[nodiscard]] static MessageTypes types() { return MessageTypes::of<MessagesOf<Handler>>(); }
-
-   private:
-    std::shared_ptr<Lender> leases_;
-};
-
-template <class Handler>
-class Route<Handler, SharedChannels> : public LeasedRoute<Handler> {
-    using Base = LeasedRoute<Handler>;
-    using Request = typename Base::Request;
-    using Reply = typename Base::Reply;
-
-   public:
-    Route(Device const& device, KernelOptions const& options)
-        : Base(std::make_shared<Lender>(device, options, Base::shape(options), Base::types())) {}
-
-    [[nodiscard]] RunningKernel start(Device const& device, KernelOptions const& options,
-                                      Handlers<FunctorOf<Handler>> const& handlers) const {
-        using Body = LeaseBody<FunctorOf<Handler>, Request, Reply>;
-        constexpr unsigned threads = serving_threads<FunctorOf<Handler>, Request, Reply>();
-        return start_kernel(device, launch_shape(options, threads),
-                            Body{kernel_blocks(device, options, *this->blocks()),
-                                 this->leases()->device_view(), handlers});
-    }
-};
-
 // Whether a handler's Shared fits into a block's shared memory beside what the library's threads
 // keep there of all clients.
 template <class Handler>
@@ -83,28 +32,54 @@ template <HasShared Handler>
 inline constexpr bool fits_beside_clients<Handler> =
     sizeof(typename Handler::Shared) <= std::size_t{40} * 1024;
 
-template <class Handler>
-class Route<Handler, SharedPool> : public LeasedRoute<Handler> {
-    static_assert(fits_beside_clients<Handler>,
+// SharedChannels and SharedPool. A Server may outlive the kernel: it shares what it needs with it.
+template <class Handler, class Requests>
+requires(std::same_as<Requests, SharedChannels> ||
+         std::same_as<Requests, SharedPool>) class Route<Handler, Requests> {
+    static constexpr bool by_pool = std::same_as<Requests, SharedPool>;
+    static_assert(!by_pool || fits_beside_clients<Handler>,
                   "carillon: a handler's Shared must be at most 40 KiB in a SharedPool: it is in "
                   "shared memory beside what the block knows of all clients");
-    using Base = LeasedRoute<Handler>;
-    using Request = typename Base::Request;
-    using Reply = typename Base::Reply;
+    using Request = typename MessagesOf<Handler>::Request;
+    using Reply = typename MessagesOf<Handler>::Reply;
 
    public:
-    Route(Device const& device, KernelOptions const& options)
-        : Base(std::make_shared<Lender>(device, options, Base::shape(options), Base::types(),
-                                        ServedBy::any_block)) {}
+    using Client = ClientOf<Handler>;
 
+    Route(Device const& device, KernelOptions const& options)
+        : leases_(std::make_shared<Lender>(device, options,
+                                           ChannelShape::of<Request, Reply>(options.capacity),
+                                           MessageTypes::of<MessagesOf<Handler>>(),
+                                           by_pool ? ServedBy::any_block : ServedBy::one_block)) {}
+
+    [[nodiscard]] std::shared_ptr<ChannelMemory> const& blocks() const { return leases_->blocks(); }
+    [[nodiscard]] static unsigned channels_per_block() { return 1; }
+    [[nodiscard]] static bool lanes_apart() { return false; }
+    void connect(Device const& /*device*/, KernelOptions const& /*options*/,
+                 std::shared_ptr<KernelSupervisor> kernel) {
+        leases_->own(std::move(kernel));
+    }
     [[nodiscard]] RunningKernel start(Device const& device, KernelOptions const& options,
                                       Handlers<FunctorOf<Handler>> const& handlers) const {
-        using Body = SharedPoolBody<FunctorOf<Handler>, Request, Reply>;
-        Lender const& leases = *this->leases();
-        return start_kernel(device, launch_shape(options, threads_of<Handler>()),
-                            Body{kernel_blocks(device, options, *this->blocks()),
-                                 leases.device_view(), leases.places(), handlers});
+        auto const blocks = kernel_blocks(device, options, *this->blocks());
+        if constexpr (by_pool) {
+            using Body = SharedPoolBody<FunctorOf<Handler>, Request, Reply>;
+            return start_kernel(device, launch_shape(options, threads_of<Handler>()),
+                                Body{blocks, leases_->device_view(), leases_->places(), handlers});
+        } else {
+            using Body = LeaseBody<FunctorOf<Handler>, Request, Reply>;
+            constexpr unsigned threads = serving_threads<FunctorOf<Handler>, Request, Reply>();
+            return start_kernel(device, launch_shape(options, threads),
+                                Body{blocks, leases_->device_view(), handlers});
+        }
     }
+
+    [[nodiscard]] std::shared_ptr<Lender> const& leases() const { return leases_; }
+    [[nodiscard]] bool all_answered() const { return leases_->all_drained(); }
+    [[nodiscard]] bool outstanding(unsigned block) const { return leases_->outstanding_at(block); }
+
+   private:
+    std::shared_ptr<Lender> leases_;
 };
 
 }  // namespace CARILLON_TOOLCHAIN
