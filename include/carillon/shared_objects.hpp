@@ -59,15 +59,11 @@ class SharedObject {
     }
 
    protected:
-    // `readers` is how many ends the device has.
+    // `ends` is how many the device has.
     SharedObject(Device const& device, ObjectKind kind, ObjectShape const& shape,
-                 MessageType const& type, Sequence first, unsigned readers = 1) {
-        check_shared(shape.capacity, readers, first);
-        if constexpr (std::is_same_v<Object, Lender>) {
-            object_ = std::make_shared<Object>(device, kind, shape, type, readers, first);
-        } else {
-            object_ = std::make_shared<Object>(device, kind, shape, type, first, true);
-        }
+                 MessageType const& type, Sequence first, unsigned ends = 1) {
+        check_shared(shape.capacity, ends, first);
+        object_ = std::make_shared<Object>(device, kind, shape, type, ends, first);
     }
     ~SharedObject() { object_->close(); }
     // The device's only end, for a call of this name.

@@ -6,6 +6,7 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -39,5 +40,19 @@ void require_possible_number(std::string_view field, uid_t number);
 [[nodiscard]] std::string why_no_descriptor(uid_t user, std::string_view whose);
 // Whether a system call failed because no descriptor, or no memory, is left.
 [[nodiscard]] bool none_left(int error) noexcept;
+
+// How much of what there is other users may have, so that the owner's user and root find some left.
+struct UserShare {
+    std::size_t of_user;    // each of the others
+    std::size_t of_others;  // all of them together
+};
+
+// A quarter is kept, but for what `per_user` allows one user; 0: it says nothing, and one user may
+// have half of it, and one at least.
+[[nodiscard]] inline UserShare share_of(std::size_t there, std::size_t per_user = 0) {
+    std::size_t const said = std::min(per_user, there);
+    return {said != 0 ? said : std::max<std::size_t>(there / 2, 1),
+            std::max(there - there / 4, said)};
+}
 
 }  // namespace carillon::detail

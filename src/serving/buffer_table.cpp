@@ -9,7 +9,6 @@
 
 #include "carillon/error.hpp"
 #include "os/own_user.hpp"
-#include "serving/user_share.hpp"
 
 namespace carillon::detail {
 namespace {
@@ -146,13 +145,10 @@ void BufferTable::require_share(BufferUser const& by, Taken const& own, std::siz
                     : fmt::format("users other than the store's have {}", others.*field),
             of_user ? share.of_user : share.of_others, of_user ? "others" : "the store's user");
     };
-    std::size_t const descriptors = most_descriptors();
-    require("bytes", size, &Taken::bytes,
-            share_of(options_.bytes, options_.bytes_per_user, half_of(options_.bytes)));
-    require("buffers", 1, &Taken::buffers,
-            share_of(options_.buffers, 0, half_of(options_.buffers)));
+    require("bytes", size, &Taken::bytes, share_of(options_.bytes, options_.bytes_per_user));
+    require("buffers", 1, &Taken::buffers, share_of(options_.buffers));
     require("buffers in host memory", of_host ? 1 : 0, &Taken::descriptors,
-            share_of(descriptors, 0, half_of(descriptors)));
+            share_of(most_descriptors()));
 }
 
 std::shared_ptr<StoreMemory> BufferTable::take_memory(BufferUser const& by, std::size_t size,

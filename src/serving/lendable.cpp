@@ -134,13 +134,13 @@ std::string Lender::why_closed(KernelState state) const {
 }
 
 PublishedObject::PublishedObject(Device const& device, ObjectKind kind, ObjectShape const& shape,
-                                 MessageType const& type, Sequence first, bool by_device)
+                                 MessageType const& type, unsigned writers, Sequence first)
     : Lendable(device, kind, {type, type}),
       shape_(shape),
       first_(first),
       memory_(published_memory(MailboxLayout::device_bytes(shape))) {
     format_mailbox(host_view());
-    if (by_device) registered_ = device.register_host(memory_->bytes(), memory_);
+    if (writers != 0) registered_ = device.register_host(memory_->bytes(), memory_);
 }
 
 MailboxView PublishedObject::view_at(void* begin) const {

@@ -17,8 +17,8 @@
 #include <utility>
 
 #include "carillon/error.hpp"
+#include "os/own_user.hpp"
 #include "serving/object_kinds.hpp"
-#include "serving/user_share.hpp"
 
 namespace carillon::detail {
 namespace {
@@ -158,7 +158,7 @@ void ObjectService::require_share(Session const& session, ServedItem const& obje
             each->leases, [&](auto const& lease) { return lease.second.object == &object; }));
     }
     std::size_t const places = object->most_places();
-    if (of_others < share_of(places, options_.channels_per_user, places).of_others) return;
+    if (of_others < share_of(places, options_.channels_per_user).of_others) return;
     throw_refused(RefusalReason::full,
                   "other users have {} of {} places, and the rest is kept for the owner's user "
                   "(ServeOptions::channels_per_user)",

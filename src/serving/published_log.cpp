@@ -63,8 +63,8 @@ std::shared_ptr<PublishedObject> PublishedLog::object() {
     std::lock_guard const lock(mutex_);
     if (object_ == nullptr) {
         ObjectShape const shape{capacity_, mailbox_lines<PublishedMessage>, 0};
-        object_ = std::make_shared<PublishedObject>(device_, ObjectKind::log, shape, type(),
-                                                    Sequence{1}, false);
+        object_ = std::make_shared<PublishedObject>(device_, ObjectKind::log, shape, type(), 0,
+                                                    Sequence{1});
         writer_.emplace(object_->host_view(), HostMapped(HostStores{}));
         shared_.store(true, std::memory_order_release);
     }

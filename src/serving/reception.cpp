@@ -12,7 +12,6 @@
 #include "os/own_user.hpp"
 #include "serving/buffer_access.hpp"
 #include "serving/client_messages.hpp"
-#include "serving/user_share.hpp"
 
 namespace carillon::detail {
 namespace {
@@ -163,8 +162,7 @@ std::optional<Refused> Reception::require_place(uid_t user) const {
     std::size_t const there = clients_.size();
     if (there >= options_.connections) return refusal("there are", there, "connections");
     if (is_kept_for(user)) return {};
-    auto const share = share_of(options_.connections, options_.connections_per_user,
-                                half_of(options_.connections));
+    auto const share = share_of(options_.connections, options_.connections_per_user);
     auto const of_user = static_cast<std::size_t>(std::ranges::count_if(
         clients_, [&](Connected const* each) { return each->peer.uid == user; }));
     if (of_user >= share.of_user) {

@@ -106,10 +106,10 @@ class Lendable {
 // it, or looks at it, when it goes.
 class PublishedObject final : public Lendable {
    public:
-    // `by_device`: whether the device writes it, too. Throws UnsupportedError (Linux before 5.1),
+    // `writers`: how many ends the device has. Throws UnsupportedError (Linux before 5.1),
     // SystemError, and what Device::register_host throws.
     PublishedObject(Device const& device, ObjectKind kind, ObjectShape const& shape,
-                    MessageType const& type, Sequence first, bool by_device);
+                    MessageType const& type, unsigned writers, Sequence first);
 
     // The most clients that there were at once: a caller that counts through them finds none gone.
     [[nodiscard]] unsigned places() const override;
