@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "serving/buffer_service.hpp"
 
-#include <fmt/format.h>
-
 #include <array>
 #include <atomic>
-#include <string>
-
-#include "carillon/error.hpp"
 
 namespace carillon::detail {
 
@@ -23,50 +18,6 @@ BufferService::BufferService(std::shared_ptr<BufferTable> table, ServeOptions co
       reception_(reception),
       sessions_(sessions),
       wakeup_(table_->follow(wakeup)) {}
-
-void BufferService::log_limits() {
-    if (std::string const why = table_->why_fewer_buffers(); !why.empty()) reception_.log(why);
-}
-
-void BufferService::answer(Session& session, std::uint32_t id, CreateBuffer const& create) {
-    require_hold(session);
-    lend(session, id, table_->create(session.who, create.name, create.bytes, create.host_memory));
-}
-
-void BufferService::answer(Session& session, std::uint32_t id, GetBuffer const& get) {
-    require_hold(session);
-    lend(session, id, table_->get(session.who, get.key));
-}
-
-void BufferService::answer(Session& session, std::uint32_t id, SealBuffer const& seal) {
-    table_->seal(session.who, seal.buffer, wakeup_.get());
-    // Followers come first: they wait for the buffer, and its maker waits for nothing.
-    tell_sealed();
-    reception_.send(session, id, BufferDone{});
-}
-
-void BufferService::answer(Session& session, std::uint32_t /*id*/, ReleaseBuffer const& released) {
-    (void)release(session, released.buffer);
-}
-
-void BufferService::answer(Session& session, std::uint32_t /*id*/, UnmappedBuffer const& unmapped) {
-    if (!release(session, unmapped.buffer)) return;
-    reception_.log(session, fmt::format("could not map the buffer number {}: {}", unmapped.buffer,
-                                        unmapped.text));
-}
-
-void BufferService::answer(Session& session, std::uint32_t /*id*/, ForgetMemory const& forget) {
-    table_->forget(session.who.number, forget.memory);
-}
-
-void BufferService::answer(Session& session, std::uint32_t id, RemoveBuffer const& remove) {
-    std::uint64_t const spare = table_->remove(session.who, remove.key);
-    reception_.send(session, id, BufferDone{spare});
-}
-
-void BufferService::tell_sealed() {
-    for (auto const& session : sessions_) tell_sealed(*session);
-}
 
 void BufferService::answer(Session& session, std::uint32_t id, WatchBuffers const& watch) {
     session.news = watch.news;
@@ -112,17 +63,6 @@ void BufferService::lend(Session& session, std::uint32_t id, HeldBuffer const& h
         (void)release(session, held.info.id);
         throw;
     }
-}
-
-bool BufferService::release(Session& session, std::uint64_t buffer) noexcept {
-    if (!table_->release(session.who.number, buffer)) return false;
-    --session.holds;
-    session.unasked.erase(buffer);
-    return true;
-}
-
-void BufferService::answer(Session& session, std::uint32_t id, NextBuffer const& next) {
-    reception_.send(session, id, table_->after(next.buffer).value_or(BufferInfo{}));
 }
 
 void BufferService::require_hold(Session& session) const {

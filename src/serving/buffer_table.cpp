@@ -171,20 +171,6 @@ std::shared_ptr<StoreMemory> BufferTable::take_memory(BufferUser const& by, std:
     return std::make_shared<StoreMemory>(device_, of_host, ++last_memory_, size, by.user);
 }
 
-void BufferTable::shrink_kept(std::size_t most) noexcept {
-    while (kept_bytes_ > most) {
-        kept_bytes_ -= kept_.front()->size();
-        kept_.pop_front();
-    }
-}
-
-HeldBuffer BufferTable::hold(Entry& entry, HolderNumber by) {
-    HeldBuffer lent{entry.info, entry.memory};
-    ++entry.holders[by];
-    lent.info.holders = ++entry.info.holders;
-    return lent;
-}
-
 BufferTable::Entries::iterator BufferTable::find(BufferKey const& key) {
     auto const named = key.id == 0 ? names_.find(key.name) : names_.end();
     auto const found = entries_.find(named != names_.end() ? named->second : key.id);
@@ -241,17 +227,6 @@ std::uint64_t BufferTable::remove(BufferUser const& by, BufferKey const& key) {
     return spare && memory->is_spare_of(by.number) ? memory->number() : 0;
 }
 
-void BufferTable::take_from_all(Entry& entry) noexcept {
-    entry.removed = true;
-    names_.erase(entry.info.name);
-}
-
-bool BufferTable::release(HolderNumber by, std::uint64_t id) noexcept {
-    std::lock_guard const lock(mutex_);
-    auto const found = entries_.find(id);
-    return found != entries_.end() && let_go(found, by, 1);
-}
-
 void BufferTable::leave(HolderNumber who) noexcept {
     std::lock_guard const lock(mutex_);
     for (auto each = entries_.begin(); each != entries_.end();) {
@@ -298,66 +273,6 @@ void BufferTable::keep(std::shared_ptr<StoreMemory> const& memory) noexcept {
     shrink_kept(options_.kept_bytes);
 }
 
-std::shared_ptr<StoreMemory> BufferTable::memory_of(BufferUser const& who, std::uint64_t id) const {
-    std::lock_guard const lock(mutex_);
-    auto const found = entries_.find(id);
-    if (found != entries_.end() && found->second.holders.contains(who.number)) {
-        return found->second.memory;
-    }
-    throw_refused(RefusalReason::unknown_object, "the connection holds no buffer of the number {}",
-                  id);
-}
-
-bool BufferTable::tell(BufferUser const& who, StoreMemory& memory) {
-    std::lock_guard const lock(mutex_);
-    bool const first = memory.tell(who.number, who.user);
-    return first || memory.of_host();
-}
-
-void BufferTable::forget(HolderNumber who, std::uint64_t memory) {
-    std::lock_guard const lock(mutex_);
-    for (auto& [id, entry] : entries_) {
-        if (entry.memory->number() == memory) entry.memory->forget(who);
-    }
-    for (auto const& each : kept_) {
-        if (each->number() == memory) each->forget(who);
-    }
-}
-
-std::optional<BufferInfo> BufferTable::after(std::uint64_t id) const {
-    std::lock_guard const lock(mutex_);
-    for (auto each = entries_.upper_bound(id); each != entries_.end(); ++each) {
-        if (!each->second.removed) return each->second.info;
-    }
-    return {};
-}
-
-StoreStatus BufferTable::status() const {
-    std::lock_guard const lock(mutex_);
-    StoreStatus status{.bytes = taken().bytes, .most_bytes = options_.bytes};
-    for (auto const& [id, entry] : entries_) {
-        if (entry.removed) continue;
-        ++status.buffers;
-        if (entry.info.sealed) ++status.sealed;
-    }
-    return status;
-}
-
-std::shared_ptr<Wakeup const> BufferTable::follow(Wakeup const& wakeup) {
-    std::shared_ptr<Wakeup const> follower(&wakeup, [this](Wakeup const* each) {
-        std::lock_guard const lock(mutex_);
-        std::erase(followers_, each);
-    });
-    std::lock_guard const lock(mutex_);
-    followers_.push_back(&wakeup);
-    return follower;
-}
-
-std::uint64_t BufferTable::sealed_so_far() const {
-    std::lock_guard const lock(mutex_);
-    return sealed_end_;
-}
-
 std::optional<SealedBuffer> BufferTable::sealed(std::uint64_t& number) const {
     std::lock_guard const lock(mutex_);
     if (number >= sealed_end_) return {};
@@ -367,19 +282,6 @@ std::optional<SealedBuffer> BufferTable::sealed(std::uint64_t& number) const {
     found.missed = wanted - number;
     number = wanted + 1;
     return found;
-}
-
-Doorbell<Direction::to_device>::DeviceEnd BufferTable::doorbell() {
-    std::lock_guard const lock(mutex_);
-    if (!doorbell_) doorbell_ = std::make_unique<Doorbell<Direction::to_device>>(device_);
-    return doorbell_->device_handle();
-}
-
-void BufferTable::close() noexcept {
-    std::lock_guard const lock(mutex_);
-    closed_ = true;
-    shrink_kept(0);
-    for (Wakeup const* each : followers_) each->wake();
 }
 
 }  // namespace carillon::detail

@@ -56,32 +56,91 @@ class BufferTable {
     // Returns the number of its memory if that is spare now, and `by`'s; 0 otherwise.
     std::uint64_t remove(BufferUser const& by, BufferKey const& key);
     // Call it once for each time that `by` got the buffer. False: `by` does not hold it.
-    bool release(HolderNumber by, std::uint64_t id) noexcept;
+    bool release(HolderNumber by, std::uint64_t id) noexcept {
+        std::lock_guard const lock(mutex_);
+        auto const found = entries_.find(id);
+        return found != entries_.end() && let_go(found, by, 1);
+    }
     // Releases all that `who` holds.
     void leave(HolderNumber who) noexcept;
     // The memory of a buffer that `who` holds. Throws Refused.
     [[nodiscard]] std::shared_ptr<StoreMemory> memory_of(BufferUser const& who,
-                                                         std::uint64_t id) const;
+                                                         std::uint64_t id) const {
+        std::lock_guard const lock(mutex_);
+        auto const found = entries_.find(id);
+        if (found != entries_.end() && found->second.holders.contains(who.number)) {
+            return found->second.memory;
+        }
+        throw_refused(RefusalReason::unknown_object,
+                      "the connection holds no buffer of the number {}", id);
+    }
     // Whether `who` needs a descriptor of that memory; forget(): it has none any more.
-    [[nodiscard]] bool tell(BufferUser const& who, StoreMemory& memory);
-    void forget(HolderNumber who, std::uint64_t memory);
+    [[nodiscard]] bool tell(BufferUser const& who, StoreMemory& memory) {
+        std::lock_guard const lock(mutex_);
+        bool const first = memory.tell(who.number, who.user);
+        return first || memory.of_host();
+    }
+    void forget(HolderNumber who, std::uint64_t memory) {
+        std::lock_guard const lock(mutex_);
+        for (auto& [id, entry] : entries_) {
+            if (entry.memory->number() == memory) entry.memory->forget(who);
+        }
+        for (auto const& each : kept_) {
+            if (each->number() == memory) each->forget(who);
+        }
+    }
     // The first buffer whose number is higher.
-    [[nodiscard]] std::optional<BufferInfo> after(std::uint64_t id) const;
+    [[nodiscard]] std::optional<BufferInfo> after(std::uint64_t id) const {
+        std::lock_guard const lock(mutex_);
+        for (auto each = entries_.upper_bound(id); each != entries_.end(); ++each) {
+            if (!each->second.removed) return each->second.info;
+        }
+        return {};
+    }
 
-    [[nodiscard]] StoreStatus status() const;
+    [[nodiscard]] StoreStatus status() const {
+        std::lock_guard const lock(mutex_);
+        StoreStatus status{.bytes = taken().bytes, .most_bytes = options_.bytes};
+        for (auto const& [id, entry] : entries_) {
+            if (entry.removed) continue;
+            ++status.buffers;
+            if (entry.info.sealed) ++status.sealed;
+        }
+        return status;
+    }
 
     // Wakes `wakeup` whenever a buffer is sealed, and when the store goes, until what is returned
     // has gone. The table has to stay so long.
-    [[nodiscard]] std::shared_ptr<Wakeup const> follow(Wakeup const& wakeup);
+    [[nodiscard]] std::shared_ptr<Wakeup const> follow(Wakeup const& wakeup) {
+        std::shared_ptr<Wakeup const> follower(&wakeup, [this](Wakeup const* each) {
+            std::lock_guard const lock(mutex_);
+            std::erase(followers_, each);
+        });
+        std::lock_guard const lock(mutex_);
+        followers_.push_back(&wakeup);
+        return follower;
+    }
     // The number of the next buffer that will be sealed.
-    [[nodiscard]] std::uint64_t sealed_so_far() const;
+    [[nodiscard]] std::uint64_t sealed_so_far() const {
+        std::lock_guard const lock(mutex_);
+        return sealed_end_;
+    }
     // The sealed buffer of that number, or the first one after it that is still known, which says
     // how many it passed over; none if that is yet to come. `number` becomes the next one's.
     [[nodiscard]] std::optional<SealedBuffer> sealed(std::uint64_t& number) const;
-    [[nodiscard]] Doorbell<Direction::to_device>::DeviceEnd doorbell();
+    [[nodiscard]] Doorbell<Direction::to_device>::DeviceEnd doorbell() {
+        std::lock_guard const lock(mutex_);
+        if (!doorbell_) doorbell_ = std::make_unique<Doorbell<Direction::to_device>>(device_);
+        return doorbell_->device_handle();
+    }
 
     // The store has gone. It wakes the followers.
-    void close() noexcept;
+    void close() noexcept {
+        std::lock_guard const lock(mutex_);
+        closed_ = true;
+        shrink_kept(0);
+        for (Wakeup const* each : followers_) each->wake();
+    }
     [[nodiscard]] bool closed() const { return closed_; }
 
    private:
@@ -116,9 +175,22 @@ class BufferTable {
     [[nodiscard]] std::shared_ptr<StoreMemory> take_memory(BufferUser const& by, std::size_t size,
                                                            bool of_host);
     // Frees kept memory until `most` bytes are left.
-    void shrink_kept(std::size_t most) noexcept;
-    [[nodiscard]] static HeldBuffer hold(Entry& entry, HolderNumber by);
-    void take_from_all(Entry& entry) noexcept;
+    void shrink_kept(std::size_t most) noexcept {
+        while (kept_bytes_ > most) {
+            kept_bytes_ -= kept_.front()->size();
+            kept_.pop_front();
+        }
+    }
+    [[nodiscard]] static HeldBuffer hold(Entry& entry, HolderNumber by) {
+        HeldBuffer lent{entry.info, entry.memory};
+        ++entry.holders[by];
+        lent.info.holders = ++entry.info.holders;
+        return lent;
+    }
+    void take_from_all(Entry& entry) noexcept {
+        entry.removed = true;
+        names_.erase(entry.info.name);
+    }
     void drop_unheld(Entries::iterator at) noexcept;
     // False: `who` did not hold it.
     bool let_go(Entries::iterator at, HolderNumber who, unsigned times) noexcept;

@@ -237,14 +237,6 @@ bool ObjectService::lend(Session& session, AwaitedPlace const& ask) {
     return true;
 }
 
-void ObjectService::end_lease(Session& session, std::uint32_t lease) noexcept {
-    auto const found = session.leases.find(lease);
-    if (found == session.leases.end()) return;
-    HeldPlace const held = found->second;
-    session.leases.erase(found);
-    give_back(held);
-}
-
 void ObjectService::answer(Session& session, std::uint32_t /*id*/, Mapped const& mapped) {
     auto const found = session.leases.find(mapped.lease);
     if (found == session.leases.end()) {
@@ -276,13 +268,6 @@ void ObjectService::take_back_all(ServedItem const& object) {
     }
 }
 
-void ObjectService::give_back(HeldPlace const& held) noexcept {
-    try {
-        (*held.object)->end(held.place);
-    } catch (Error const&) {  // a flush has failed: the place stays lent
-    }
-}
-
 std::chrono::milliseconds ObjectService::period() const {
     auto period = std::chrono::milliseconds::max();
     for (auto const& object : objects_) {
@@ -294,24 +279,6 @@ std::chrono::milliseconds ObjectService::period() const {
     bool const any_asks =
         std::ranges::any_of(sessions_, [](auto const& session) { return !session->asks.empty(); });
     return any_asks ? look_period : period;
-}
-
-void ObjectService::tell_news(bool ask_device) {
-    for (auto const& object : objects_) {
-        if (!object->look(ask_device)) continue;
-        Notice const notice{object->name(), object->told(), object->told_text()};
-        for (auto const& session : sessions_) {
-            if (session->hears_states) reception_.send(*session, 0, notice);
-        }
-        object->all_heard();
-    }
-}
-
-void ObjectService::tell_states(Session& session) {
-    for (auto const& object : objects_) {
-        if (object->told() == KernelState::running) continue;
-        reception_.send(session, 0, Notice{object->name(), object->told(), object->told_text()});
-    }
 }
 
 void ObjectService::count_as_drained() const {

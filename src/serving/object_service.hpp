@@ -38,7 +38,13 @@ class ObjectService {
         if (found != session.leases.end()) (*found->second.object)->drained(found->second.place);
     }
     // Tells a client that has come now of objects that do not run.
-    void tell_states(Session& session);
+    void tell_states(Session& session) {
+        for (auto const& object : objects_) {
+            if (object->told() == KernelState::running) continue;
+            reception_.send(session, 0,
+                            Notice{object->name(), object->told(), object->told_text()});
+        }
+    }
     void leave(Session& session) noexcept {
         while (!session.leases.empty()) end_lease(session, session.leases.begin()->first);
     }
@@ -84,11 +90,31 @@ class ObjectService {
     // False while the client has to wait. Throws Refused.
     [[nodiscard]] bool lend(Session& session, AwaitedPlace const& ask);
     void take_back_all(ServedItem const& object);
-    void end_lease(Session& session, std::uint32_t lease) noexcept;
-    static void give_back(HeldPlace const& held) noexcept;
+    void end_lease(Session& session, std::uint32_t lease) noexcept {
+        auto const found = session.leases.find(lease);
+        if (found == session.leases.end()) return;
+        HeldPlace const held = found->second;
+        session.leases.erase(found);
+        give_back(held);
+    }
+    static void give_back(HeldPlace const& held) noexcept {
+        try {
+            (*held.object)->end(held.place);
+        } catch (Error const&) {  // a flush has failed: the place stays lent
+        }
+    }
 
     void see(ServedItem const& object, unsigned place, Seen& seen) const;
-    void tell_news(bool ask_device);
+    void tell_news(bool ask_device) {
+        for (auto const& object : objects_) {
+            if (!object->look(ask_device)) continue;
+            Notice const notice{object->name(), object->told(), object->told_text()};
+            for (auto const& session : sessions_) {
+                if (session->hears_states) reception_.send(*session, 0, notice);
+            }
+            object->all_heard();
+        }
+    }
     // Counts clients of a draining kernel as drained that have all answers, and do not say so.
     void count_as_drained() const;
     // A client whose words no client of the library's writes loses its lease.

@@ -89,25 +89,6 @@ void Reception::open(std::filesystem::path const& path) {
     options_.connections = static_cast<unsigned>(fit);
 }
 
-::pollfd Reception::listening() const {
-    // Without free descriptors a new connection waits for the next turn.
-    return {not_accepting_ || !listener_ ? -1 : listener_->fd(), POLLIN, 0};
-}
-
-void Reception::watch(std::vector<::pollfd>& all, Connected const& client) {
-    short const events = client.unsent.empty() ? POLLIN : POLLOUT;
-    all.push_back({client.socket.fd(), events, 0});
-    all.push_back({client.process.get(), POLLIN, 0});  // -1 is passed over
-}
-
-void Reception::handle_events(Connected& client, std::span<::pollfd const>& watched) const {
-    if ((watched[0].revents & (POLLHUP | POLLERR)) != 0) client.unsent.clear();
-    if ((watched[0].revents & POLLOUT) != 0) flush(client);
-    client.heard = (watched[0].revents & ~POLLOUT) != 0;
-    client.ended = watched[1].revents != 0;
-    watched = watched.subspan(2);
-}
-
 void Reception::accept_all(::pollfd const& listened,
                            std::function<void(UnixSocket)> const& accept) {
     if (listened.fd >= 0 && listened.revents == 0) return;
@@ -249,26 +230,6 @@ void Reception::refuse(Connected& client, std::uint32_t id, Refused refusal) {
     send(client, id, std::move(refusal));
 }
 
-bool Reception::try_send(Connected& client, std::vector<std::byte> const& bytes) const {
-    try {
-        if (!client.socket.send(bytes)) client.over = true;
-        return true;
-    } catch (SystemError const& error) {
-        if (!is_out_of_room(error.code())) throw;
-        return false;
-    }
-}
-
-void Reception::flush(Connected& client) const {
-    try {
-        while (!client.unsent.empty() && try_send(client, client.unsent.front())) {
-            client.unsent.pop_front();
-        }
-    } catch (Error const&) {  // the socket takes nothing any more
-        client.over = true;
-    }
-}
-
 std::optional<Refused> Reception::require_read(Connected& client, unsigned descriptors) const {
     if (!client.socket.has_unread()) client.unread_descriptors = 0;
     std::size_t const wanted = client.unread_descriptors + std::size_t{descriptors};
@@ -314,10 +275,6 @@ bool Reception::has_gone(Connected const& client) {
         client.name.empty() && std::chrono::steady_clock::now() - client.came > longest_silence;
     if (stranger) log(client, "dropped, since it has not said who it is");
     return client.over || client.ended || stranger;
-}
-
-void Reception::log(std::string_view what) {
-    lines_.push_back(fmt::format("carillon: {}: {}", path_.string(), what));
 }
 
 void Reception::log(Connected const& client, std::string_view what) noexcept {

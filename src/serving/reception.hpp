@@ -65,11 +65,24 @@ class Reception {
     [[nodiscard]] std::string const& name() const { return *options_.name; }
 
     // Entries for poll(): new connections, a client's messages, and the end of its process.
-    [[nodiscard]] ::pollfd listening() const;
-    static void watch(std::vector<::pollfd>& all, Connected const& client);
+    [[nodiscard]] ::pollfd listening() const {
+        // Without free descriptors a new connection waits for the next turn.
+        return {not_accepting_ || !listener_ ? -1 : listener_->fd(), POLLIN, 0};
+    }
+    static void watch(std::vector<::pollfd>& all, Connected const& client) {
+        short const events = client.unsent.empty() ? POLLIN : POLLOUT;
+        all.push_back({client.socket.fd(), events, 0});
+        all.push_back({client.process.get(), POLLIN, 0});  // -1 is passed over
+    }
     // Notes what poll() has said of a client; `watched` begins with the entries that watch() added
     // for it, which it then loses.
-    void handle_events(Connected& client, std::span<::pollfd const>& watched) const;
+    void handle_events(Connected& client, std::span<::pollfd const>& watched) const {
+        if ((watched[0].revents & (POLLHUP | POLLERR)) != 0) client.unsent.clear();
+        if ((watched[0].revents & POLLOUT) != 0) flush(client);
+        client.heard = (watched[0].revents & ~POLLOUT) != 0;
+        client.ended = watched[1].revents != 0;
+        watched = watched.subspan(2);
+    }
 
     // Hands on new connections, some at a time. `listened`: listening() after poll().
     void accept_all(::pollfd const& listened, std::function<void(UnixSocket)> const& accept);
@@ -101,7 +114,9 @@ class Reception {
     // many were left out.
     void log(Connected const& client, std::string_view what) noexcept;
     // Keeps a line that is about no client.
-    void log(std::string_view what);
+    void log(std::string_view what) {
+        lines_.push_back(fmt::format("carillon: {}: {}", path_.string(), what));
+    }
     // Says the lines. Call it without the server's lock: it calls the program, which may call the
     // server. `all`: it also says how many were left out in a while that is not over. Each second
     // it looks whether the path's files are there.
@@ -123,9 +138,25 @@ class Reception {
     // Drops a client that has said nothing for a while, and whose place this user may have: one of
     // the same user, or, for the owner's user and root, any. False: there is none.
     [[nodiscard]] bool drop_stranger(uid_t user);
-    void flush(Connected& client) const;
+    void flush(Connected& client) const {
+        try {
+            while (!client.unsent.empty() && try_send(client, client.unsent.front())) {
+                client.unsent.pop_front();
+            }
+        } catch (Error const&) {  // the socket takes nothing any more
+            client.over = true;
+        }
+    }
     // False: there is no room.
-    [[nodiscard]] bool try_send(Connected& client, std::vector<std::byte> const& bytes) const;
+    [[nodiscard]] bool try_send(Connected& client, std::vector<std::byte> const& bytes) const {
+        try {
+            if (!client.socket.send(bytes)) client.over = true;
+            return true;
+        } catch (SystemError const& error) {
+            if (!is_out_of_room(error.code())) throw;
+            return false;
+        }
+    }
     void say(std::string const& line) const noexcept;
     void look_at_files() noexcept;
 
