@@ -2,7 +2,6 @@
 #include "serving/buffer_access.hpp"
 
 #include <algorithm>
-#include <chrono>
 
 #include "cpu/cpu.hpp"
 
@@ -26,19 +25,6 @@ BufferHold::~BufferHold() {
     }
     view_.reset();
     if (store_) store_->release(id());
-}
-
-BufferHold const& BufferHold::require_mutable() const {
-    if (info_.sealed) throw UsageError("the buffer was sealed: nobody writes it any more");
-    return *this;
-}
-
-std::span<std::byte> BufferHold::host() const {
-    if (may_be_sealed_) {
-        throw UsageError("the store may have sealed the buffer: seal() again finds out");
-    }
-    if (std::byte* const there = view_->host()) return {there, size()};
-    throw UsageError("the buffer is not mapped since its seal() failed: seal() again finds out");
 }
 
 void* BufferHold::device_ptr() const {

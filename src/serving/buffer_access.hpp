@@ -84,7 +84,10 @@ class BufferHold : public ProcessMark {
     [[nodiscard]] bool of_host() const { return info_.host_memory; }
     [[nodiscard]] bool is_mutable() const { return !info_.sealed; }
     // Returns this object. Throws UsageError if it is sealed.
-    BufferHold const& require_mutable() const;
+    BufferHold const& require_mutable() const {
+        if (info_.sealed) throw UsageError("the buffer was sealed: nobody writes it any more");
+        return *this;
+    }
     // Both need at least one byte, and all of them in the buffer.
     void write(std::size_t offset, std::span<std::byte const> from) const {
         view_->write(store_->team(), offset, from.data(), from.size());
@@ -93,7 +96,14 @@ class BufferHold : public ProcessMark {
         view_->read(store_->team(), to.data(), offset, to.size());
     }
     // Throws UsageError if a seal() that failed has left no mapping, or may have sealed it.
-    [[nodiscard]] std::span<std::byte> host() const;
+    [[nodiscard]] std::span<std::byte> host() const {
+        if (may_be_sealed_) {
+            throw UsageError("the store may have sealed the buffer: seal() again finds out");
+        }
+        if (std::byte* const there = view_->host()) return {there, size()};
+        throw UsageError(
+            "the buffer is not mapped since its seal() failed: seal() again finds out");
+    }
     // Throws as host(), and UnsupportedError if the device has no address for it.
     [[nodiscard]] void* device_ptr() const;
     // Throws UsageError if it is sealed, and while a mirror is awaited.

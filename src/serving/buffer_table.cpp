@@ -79,16 +79,6 @@ HeldBuffer BufferTable::create(BufferUser const& by, std::string const& name, st
     return lent;
 }
 
-BufferTable::Taken BufferTable::Taken::by(StoreMemory const& memory) {
-    return {memory.size(), 1, memory.of_host() ? 1U : 0U};
-}
-
-void BufferTable::Taken::add(Taken const& other, std::size_t times) {
-    bytes += times * other.bytes;
-    buffers += times * other.buffers;
-    descriptors += times * other.descriptors;
-}
-
 BufferTable::Taken BufferTable::taken(bool by_others) const {
     Taken sum;
     for (auto const& [user, taken] : taken_by_) {

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <sys/types.h>
-#include <atomic>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -158,8 +158,14 @@ class BufferTable {
         std::size_t buffers = 0;
         std::size_t descriptors = 0;  // of this process, for buffers in host memory
 
-        static Taken by(StoreMemory const& memory);
-        void add(Taken const& other, std::size_t times = 1);
+        static Taken by(StoreMemory const& memory) {
+            return {memory.size(), 1, memory.of_host() ? 1U : 0U};
+        }
+        void add(Taken const& other, std::size_t times = 1) {
+            bytes += times * other.bytes;
+            buffers += times * other.buffers;
+            descriptors += times * other.descriptors;
+        }
         void remove(Taken const& other) { add(other, ~std::size_t{0}); }
     };
 

@@ -2,14 +2,11 @@
 // How each message lies in bytes, and what each of its fields may be: one list for both directions.
 #include "serving/client_messages.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cerrno>  // program_invocation_short_name
 #include <chrono>
 #include <cstring>
 #include <limits>
-#include <string_view>
 #include <type_traits>
 
 #include "carillon/arguments.hpp"

@@ -5,17 +5,11 @@
 #include <fmt/format.h>
 
 #include <bit>
-#include <chrono>
-#include <mutex>
 #include <set>
-#include <string>
-#include <utility>
 
-#include "carillon/connection.hpp"
 #include "carillon/detail/host/owned.hpp"
 #include "carillon/detail/host/say_line.hpp"
 #include "carillon/detail/machine/process_fence.hpp"
-#include "carillon/detail/serving/lendable.hpp"
 #include "carillon/error.hpp"
 #include "carillon/store.hpp"
 #include "os/process.hpp"
@@ -63,18 +57,13 @@ bool is_same(Seen const& seen, Seen const& first) {
            (seen.kind != ObjectKind::kernel || seen.places == first.places);
 }
 
-// Slots of a channel, and of a ring, are powers of two.
-void require_lines(KindRow const& row, ChannelShape const& shape) {
-    if (row.any_lines ||
-        (std::has_single_bit(shape.request_lines) && std::has_single_bit(shape.reply_lines)))
-        return;
-    throw ProtocolError(fmt::format("slots of {} and {} lines, which are no powers of two",
-                                    shape.request_lines, shape.reply_lines));
-}
-
 void require_sizes(ObjectKind kind, Attached const& attached) {
     KindRow const& row = kind_row(kind);
-    require_lines(row, attached.shape);
+    auto const [capacity, request, reply] = attached.shape;
+    if (!row.any_lines && !(std::has_single_bit(request) && std::has_single_bit(reply))) {
+        throw ProtocolError(
+            fmt::format("slots of {} and {} lines, which are no powers of two", request, reply));
+    }
     if (row.chunks && attached.chunk_bytes == 0) throw ProtocolError("chunks of 0 bytes");
     auto const [device, host] = row.bytes(attached.shape, attached.chunk_bytes);
     bool const both = (host == 0) == (attached.host_bytes == 0);

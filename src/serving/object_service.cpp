@@ -12,7 +12,6 @@
 #include <iterator>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <tuple>
 #include <utility>
 

@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "carillon/connection.hpp"
-#include "carillon/detail/access/host_near_far.hpp"
 #include "carillon/detail/host/deadline.hpp"
 #include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/owned.hpp"
@@ -85,17 +84,6 @@ void PublishedLog::write(LogRecord const& record) {
 
 LogReaderState::LogReaderState(ObjectEnd<MailboxView> const& end)
     : lent_by_(end.lent_by), view_(end.view), next_(oldest(newest())) {}
-
-Sequence LogReaderState::newest() const { return HostCached().load_word(view_.newest); }
-
-Sequence LogReaderState::oldest(Sequence newest) const {
-    return newest < view_.first + view_.capacity ? view_.first : newest - view_.capacity + 1;
-}
-
-void LogReaderState::skip_to(Sequence sequence) {
-    missed_ += sequence - next_;
-    next_ = sequence;
-}
 
 // It reads a mailbox that has had no other value yet.
 bool LogReaderState::read_next(PublishedMessage& message) const {

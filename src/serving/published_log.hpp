@@ -69,10 +69,15 @@ class LogReaderState : public ProcessMark {
     [[nodiscard]] std::uint64_t missed() const { return missed_; }
 
    private:
-    [[nodiscard]] Sequence newest() const;
+    [[nodiscard]] Sequence newest() const { return HostCached().load_word(view_.newest); }
     // The oldest message that is still there when `newest` is the newest.
-    [[nodiscard]] Sequence oldest(Sequence newest) const;
-    void skip_to(Sequence sequence);
+    [[nodiscard]] Sequence oldest(Sequence newest) const {
+        return newest < view_.first + view_.capacity ? view_.first : newest - view_.capacity + 1;
+    }
+    void skip_to(Sequence sequence) {
+        missed_ += sequence - next_;
+        next_ = sequence;
+    }
     [[nodiscard]] bool read_next(PublishedMessage& message) const;
 
     LentBy lent_by_;

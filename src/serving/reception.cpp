@@ -11,7 +11,6 @@
 #include "carillon/detail/host/say_line.hpp"
 #include "os/own_user.hpp"
 #include "serving/buffer_access.hpp"
-#include "serving/client_messages.hpp"
 
 namespace carillon::detail {
 namespace {
