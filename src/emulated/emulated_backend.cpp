@@ -28,18 +28,14 @@ namespace {
 // Device memory from Vulkan's CPU driver. The device has a second mapping, imported from the
 // exported descriptor like CUDA would. The thread sanitizer follows addresses: it needs one mapping
 // to see both sides of a ring.
-class ImportedAllocation final : public VulkanAllocation {
-   public:
-    ImportedAllocation(VulkanDevice const& vulkan, std::size_t bytes, DeviceInfo const& info)
-        : VulkanAllocation(vulkan.allocate(bytes), bytes, info),
-          imported_(vulkan.import(export_fd(), bytes)) {
-        device = CARILLON_THREAD_SANITIZER == 0 ? imported_->mapped() : host;
-        std::memset(host, 0, bytes);
-    }
-
-   private:
-    std::unique_ptr<VulkanBlock> imported_;
-};
+std::unique_ptr<Allocation> allocate_vulkan(VulkanDevice const& vulkan, std::size_t size) {
+    auto block = vulkan.allocate(size);
+    auto imported = vulkan.import(block->export_fd(), size);
+    block->device = CARILLON_THREAD_SANITIZER == 0 ? imported->host : block->host;
+    block->imported = std::move(imported);
+    std::memset(block->host, 0, size);
+    return block;
+}
 
 thread_local bool runs_a_block = false;
 
@@ -161,7 +157,7 @@ class EmulatedBackend final : public Backend {
 
     std::unique_ptr<Allocation> allocate(std::size_t size) override {
         if (vulkan_ == nullptr) return allocate_memfd(size);
-        return std::make_unique<ImportedAllocation>(*vulkan_, size, info_);
+        return allocate_vulkan(*vulkan_, size);
     }
 
     std::unique_ptr<Allocation> allocate_host(std::size_t size) override {

@@ -132,6 +132,7 @@ struct VulkanContext {
     std::shared_ptr<VulkanDevice const> owner;
     vk::raii::Device const* device = nullptr;
     std::uint32_t memory_type = 0;
+    bool coherent = true;
     std::size_t atom = 1;
 };
 
@@ -140,18 +141,20 @@ struct VulkanContext {
 // memory itself can be exported.
 class Block final : public VulkanBlock {
    public:
-    Block(VulkanContext context, std::size_t size, FileDescriptor import_fd)
-        : context_(std::move(context)),
-          allocated_((size + context_.atom - 1) / context_.atom * context_.atom),
-          memory_(make_memory(std::move(import_fd))) {
-        mapped_ = vulkan_call("vkMapMemory", [&] { return memory_.mapMemory(0, VK_WHOLE_SIZE); });
+    Block(VulkanContext context, std::size_t bytes, FileDescriptor import_fd)
+        : context_(std::move(context)), memory_(make_memory(bytes, std::move(import_fd))) {
+        host = vulkan_call("vkMapMemory", [&] { return memory_.mapMemory(0, VK_WHOLE_SIZE); });
+        size = bytes;
+        allocated = whole_atoms(bytes);
+        coherent = context_.coherent;
+        atom_size = context_.atom;
     }
 
-    ~Block() override { memory_.unmapMemory(); }
+    ~Block() override {
+        imported.reset();
+        memory_.unmapMemory();
+    }
     Block& operator=(Block&&) = delete;
-
-    void* mapped() const override { return mapped_; }
-    std::size_t allocated() const override { return allocated_; }
 
     FileDescriptor export_fd() const override {
         FileDescriptor fd(vulkan_call("vkGetMemoryFdKHR", [&] {
@@ -161,27 +164,27 @@ class Block final : public VulkanBlock {
         return fd;
     }
 
-    void flush(void const* where, std::size_t size) const override {
-        unflushed_.flush(whole_atoms(where, size), [this](vk::MappedMemoryRange const& range) {
+    void flush(void const* where, std::size_t length) const override {
+        unflushed_.flush(whole_atoms(where, length), [this](vk::MappedMemoryRange const& range) {
             vulkan_call("vkFlushMappedMemoryRanges",
                         [&] { context_.device->flushMappedMemoryRanges(range); });
         });
     }
 
-    void invalidate(void const* where, std::size_t size) const override {
+    void invalidate(void const* where, std::size_t length) const override {
         vulkan_call("vkInvalidateMappedMemoryRanges", [&] {
-            context_.device->invalidateMappedMemoryRanges(whole_atoms(where, size));
+            context_.device->invalidateMappedMemoryRanges(whole_atoms(where, length));
         });
     }
 
    private:
-    vk::raii::DeviceMemory make_memory(FileDescriptor import_fd) const {
+    vk::raii::DeviceMemory make_memory(std::size_t bytes, FileDescriptor import_fd) const {
         vk::ExportMemoryAllocateInfo const export_info(handle_type);
         vk::ImportMemoryFdInfoKHR const import_info(handle_type, import_fd.get());
-        vk::MemoryAllocateInfo allocate_info(allocated_, context_.memory_type);
+        vk::MemoryAllocateInfo allocate_info(whole_atoms(bytes), context_.memory_type);
         bool const import = import_fd.get() >= 0;
         allocate_info.pNext = import ? static_cast<void const*>(&import_info) : &export_info;
-        Identity const imported(import_fd);
+        Identity const before(import_fd);
         try {
             auto memory = vulkan_call(
                 "vkAllocateMemory", [&] { return context_.device->allocateMemory(allocate_info); });
@@ -190,24 +193,25 @@ class Block final : public VulkanBlock {
         } catch (VulkanError const&) {
             // It should stay ours, but Mesa 22.3 closes it: its number may be another file's by
             // now.
-            if (!(Identity(import_fd) == imported)) (void)import_fd.release();
+            if (!(Identity(import_fd) == before)) (void)import_fd.release();
             throw;
         }
     }
 
-    vk::MappedMemoryRange whole_atoms(void const* where, std::size_t size) const {
+    std::size_t whole_atoms(std::size_t bytes) const {
+        return (bytes + context_.atom - 1) / context_.atom * context_.atom;
+    }
+    vk::MappedMemoryRange whole_atoms(void const* where, std::size_t length) const {
         auto const begin = static_cast<std::size_t>(static_cast<std::byte const*>(where) -
-                                                    static_cast<std::byte const*>(mapped_));
+                                                    static_cast<std::byte const*>(host));
         std::size_t const first = begin / context_.atom * context_.atom;
-        std::size_t const past = (begin + size + context_.atom - 1) / context_.atom * context_.atom;
-        bool const to_end = past >= allocated_;
+        std::size_t const past = whole_atoms(begin + length);
+        bool const to_end = past >= allocated;
         return {*memory_, first, to_end ? VK_WHOLE_SIZE : past - first};
     }
 
     VulkanContext context_;
-    std::size_t allocated_;
     vk::raii::DeviceMemory memory_;
-    void* mapped_ = nullptr;
     mutable Unflushed<vk::MappedMemoryRange> unflushed_;
 };
 
@@ -243,7 +247,8 @@ class OpenedDevice final : public VulkanDevice, public std::enable_shared_from_t
    private:
     std::unique_ptr<VulkanBlock> make_block(std::size_t size, FileDescriptor fd) const {
         return std::make_unique<Block>(
-            VulkanContext{shared_from_this(), &device_, memory_type_, atom_}, size, std::move(fd));
+            VulkanContext{shared_from_this(), &device_, memory_type_, coherent_, atom_}, size,
+            std::move(fd));
     }
 
     vk::raii::Device make_device() const;
