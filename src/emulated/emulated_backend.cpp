@@ -7,7 +7,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <map>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -15,19 +17,72 @@
 #include "carillon/detail/host/say_line.hpp"
 #include "carillon/detail/host/thread.hpp"
 #include "carillon/detail/machine/pause.hpp"
+#include "carillon/detail/wire/config.hpp"
 #include "carillon/error.hpp"
 #include "cpu/cpu.hpp"
-#include "emulated/emulated_memory.hpp"
+#include "error/sizes.hpp"
 #include "os/process.hpp"
+#include "os/shared_memory.hpp"
 #include "vulkan/vulkan_device.hpp"
 
 namespace carillon::detail {
-
 namespace {
 
+// One list for each process: a child may register its copies of the bytes. Never deleted, since
+// memory may be freed at any time.
+struct RegisteredRanges {
+    std::mutex mutex;
+    std::map<std::byte*, std::byte*> begins;  // by end
+};
+
+class RegisteredRange final : public Allocation {
+   public:
+    explicit RegisteredRange(std::span<std::byte> bytes) {
+        auto& [mutex, begins] = PerProcess<RegisteredRanges>::get();
+        std::lock_guard const lock(mutex);
+        std::byte* const end = bytes.data() + bytes.size();
+        auto const after = begins.upper_bound(bytes.data());  // ends behind the begin
+        if (after != begins.end() && after->second < end) {
+            throw UsageError(fmt::format("{} bytes at {}, of which some are registered already",
+                                         bytes.size(), static_cast<void*>(bytes.data())));
+        }
+        begins.emplace_hint(after, end, bytes.data());
+        host = device = bytes.data();
+        size = bytes.size();
+    }
+    ~RegisteredRange() override {
+        auto& [mutex, begins] = PerProcess<RegisteredRanges>::get();
+        std::lock_guard const lock(mutex);
+        begins.erase(static_cast<std::byte*>(host) + size);
+    }
+    RegisteredRange& operator=(RegisteredRange&&) = delete;
+
+    FileDescriptor export_fd() const override {
+        throw UnsupportedError("memory of the caller's own has no file descriptor");
+    }
+};
+
+// Shared memory, zeroed, mapped once for the host and once for the device, like on a GPU: so an
+// address used on the wrong side is found. The thread sanitizer follows addresses: it needs one
+// mapping to see both sides of a ring.
+class MemfdAllocation final : public Allocation {
+   public:
+    explicit MemfdAllocation(std::size_t bytes) : of_host_(bytes) {
+        size = bytes;
+        host = of_host_.bytes().data();
+        if (CARILLON_THREAD_SANITIZER == 0) of_device_.emplace(of_host_.descriptor(), bytes);
+        device = of_device_ ? of_device_->get() : host;
+    }
+
+    FileDescriptor export_fd() const override { return of_host_.duplicate(); }
+
+   private:
+    SharedMemory of_host_;
+    std::optional<SharedMapping> of_device_;
+};
+
 // Device memory from Vulkan's CPU driver. The device has a second mapping, imported from the
-// exported descriptor like CUDA would. The thread sanitizer follows addresses: it needs one mapping
-// to see both sides of a ring.
+// exported descriptor like CUDA would, but for the thread sanitizer.
 std::unique_ptr<Allocation> allocate_vulkan(VulkanDevice const& vulkan, std::size_t size) {
     auto block = vulkan.allocate(size);
     auto imported = vulkan.import(block->export_fd(), size);
@@ -156,16 +211,17 @@ class EmulatedBackend final : public Backend {
     }
 
     std::unique_ptr<Allocation> allocate(std::size_t size) override {
-        if (vulkan_ == nullptr) return allocate_memfd(size);
+        if (vulkan_ == nullptr) return allocate_host(size);
         return allocate_vulkan(*vulkan_, size);
     }
 
     std::unique_ptr<Allocation> allocate_host(std::size_t size) override {
-        return allocate_memfd(size);
+        require_machine_memory(size);
+        return std::make_unique<MemfdAllocation>(size);
     }
 
     std::unique_ptr<Allocation> allocate_shared_host(std::size_t size) override {
-        return allocate_memfd(size);
+        return allocate_host(size);
     }
 
     std::unique_ptr<Allocation> register_host(std::span<std::byte> bytes,
@@ -203,6 +259,10 @@ Runner& the_runner() {
 }
 
 }  // namespace
+
+std::unique_ptr<Allocation> register_range(std::span<std::byte> bytes) {
+    return std::make_unique<RegisteredRange>(bytes);
+}
 
 std::shared_ptr<Backend> open_emulated(EmulatedMemory memory, DeviceOptions const& options) {
     return std::make_shared<EmulatedBackend>(memory, options);

@@ -18,7 +18,6 @@
 #include "carillon/detail/wire/language.hpp"
 #include "device/mapped_ranges.hpp"
 #include "emulated/emulated_backend.hpp"
-#include "emulated/emulated_memory.hpp"
 #include "nvrtc/handler_code.hpp"
 #include "support/in_child.hpp"
 
