@@ -9,7 +9,6 @@
 
 #include "carillon/error.hpp"
 #include "os/own_user.hpp"
-#include "serving/user_share.hpp"
 
 namespace carillon::detail {
 namespace {

@@ -17,8 +17,8 @@
 #include <utility>
 
 #include "carillon/error.hpp"
+#include "os/own_user.hpp"
 #include "serving/object_kinds.hpp"
-#include "serving/user_share.hpp"
 
 namespace carillon::detail {
 namespace {

@@ -12,7 +12,6 @@
 #include "os/own_user.hpp"
 #include "serving/buffer_access.hpp"
 #include "serving/client_messages.hpp"
-#include "serving/user_share.hpp"
 
 namespace carillon::detail {
 namespace {
