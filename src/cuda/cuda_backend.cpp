@@ -11,7 +11,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <vector>
 
 #include "carillon/detail/host/thread.hpp"
 #include "carillon/error.hpp"

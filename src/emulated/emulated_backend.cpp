@@ -251,10 +251,8 @@ class EmulatedBackend final : public Backend {
     std::shared_ptr<VulkanDevice> vulkan_;
 };
 
-using Runner = std::shared_ptr<BlockRunner const>;
-
-Runner& the_runner() {
-    static auto& runner = *new Runner;  // never destroyed: static kernels start later
+BlockRunner& the_runner() {
+    static auto& runner = *new BlockRunner;  // never destroyed: static kernels start later
     return runner;
 }
 
@@ -268,16 +266,16 @@ std::shared_ptr<Backend> open_emulated(EmulatedMemory memory, DeviceOptions cons
     return std::make_shared<EmulatedBackend>(memory, options);
 }
 
-void set_block_runner(std::shared_ptr<BlockRunner const> runner) {
-    std::lock_guard const lock(ForkMutex<Runner>::get());
+void set_block_runner(BlockRunner runner) {
+    std::lock_guard const lock(ForkMutex<BlockRunner>::get());
     the_runner() = std::move(runner);
 }
 
 std::function<void(unsigned)> block_of(Program const& program) {
-    std::lock_guard const lock(ForkMutex<Runner>::get());
+    std::lock_guard const lock(ForkMutex<BlockRunner>::get());
     if (the_runner() == nullptr) return program.run_block;
-    return [runner = the_runner(), threads = program.threads, run_block = program.run_block](
-               unsigned block) { (*runner)(threads, block, run_block); };
+    return [runner = the_runner(), threads = program.threads,
+            run_block = program.run_block](unsigned block) { runner(threads, block, run_block); };
 }
 
 }  // namespace carillon::detail

@@ -34,7 +34,7 @@ using BlockRunner = std::function<void(unsigned threads, unsigned block,
                                        std::function<void(unsigned)> const& run_block)>;
 
 // For kernels that start from now on; nullptr: one thread runs a block.
-void set_block_runner(std::shared_ptr<BlockRunner const> runner);
+void set_block_runner(BlockRunner runner);
 
 // The function that runs a block, for a program that starts now.
 [[nodiscard]] std::function<void(unsigned)> block_of(Program const& program);

@@ -13,7 +13,6 @@
 #include <iterator>
 #include <map>
 #include <mutex>
-#include <system_error>
 #include <utility>
 
 #include "carillon/bytes.hpp"

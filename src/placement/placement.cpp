@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <ctime>
-#include <limits>
 #include <numeric>
 
 #include "carillon/cores.hpp"

@@ -115,17 +115,11 @@ bool has_extension(vk::raii::PhysicalDevice const& device, std::string_view name
 constexpr auto handle_type = vk::ExternalMemoryHandleTypeFlagBits::eOpaqueFd;
 
 // Identifies the file of a descriptor.
-class Identity {
-   public:
-    explicit Identity(FileDescriptor const& fd) {
-        struct stat found {};
-        if (::fstat(fd.get(), &found) == 0) of_ = {found.st_dev, found.st_ino};
-    }
-    [[nodiscard]] bool operator==(Identity const&) const = default;
-
-   private:
-    std::pair<dev_t, ino_t> of_;
-};
+std::pair<dev_t, ino_t> file_of(FileDescriptor const& fd) {
+    struct stat found {};
+    (void)::fstat(fd.get(), &found);
+    return {found.st_dev, found.st_ino};
+}
 
 // The parts of its device that a block needs.
 struct VulkanContext {
@@ -184,7 +178,7 @@ class Block final : public VulkanBlock {
         vk::MemoryAllocateInfo allocate_info(whole_atoms(bytes), context_.memory_type);
         bool const import = import_fd.get() >= 0;
         allocate_info.pNext = import ? static_cast<void const*>(&import_info) : &export_info;
-        Identity const before(import_fd);
+        auto const before = file_of(import_fd);
         try {
             auto memory = vulkan_call(
                 "vkAllocateMemory", [&] { return context_.device->allocateMemory(allocate_info); });
@@ -193,7 +187,7 @@ class Block final : public VulkanBlock {
         } catch (VulkanError const&) {
             // It should stay ours, but Mesa 22.3 closes it: its number may be another file's by
             // now.
-            if (!(Identity(import_fd) == before)) (void)import_fd.release();
+            if (file_of(import_fd) != before) (void)import_fd.release();
             throw;
         }
     }

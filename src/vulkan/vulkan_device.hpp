@@ -8,8 +8,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <utility>
-#include <vector>
 
 #include "carillon/device.hpp"
 #include "carillon/device_info.hpp"
