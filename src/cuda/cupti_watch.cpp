@@ -109,24 +109,14 @@ CUfunction function_of(GuardRule const& rule, void const* parameters) {
 }
 
 // The handles that launched functions had.
-class LaunchedKernels {
-   public:
-    void add(CUfunction function) {
-        std::lock_guard const lock(mutex_);
-        all_.insert(function);
-    }
-    bool has(CUfunction function) {
-        std::lock_guard const lock(mutex_);
-        return all_.contains(function);
-    }
+struct LaunchedKernels {
+    std::mutex mutex;
+    std::set<CUfunction> all;
+
     static LaunchedKernels& get() {
         static auto& kernels = *new LaunchedKernels;  // NOLINT: for callbacks, as above
         return kernels;
     }
-
-   private:
-    std::mutex mutex_;
-    std::set<CUfunction> all_;
 };
 
 // The driver knows the answer for a CUfunction. The runtime launches a CUkernel by the same call,
@@ -138,7 +128,9 @@ bool is_loaded(CUfunction function) {
     if (ask != nullptr && ask(&state, function) == CUDA_SUCCESS) {
         return state != CU_FUNCTION_LOADING_STATE_UNLOADED;
     }
-    return LaunchedKernels::get().has(function);
+    auto& [mutex, launched] = LaunchedKernels::get();
+    std::lock_guard const lock(mutex);
+    return launched.contains(function);
 }
 
 WatchedCall watched(GuardRule const& rule, CUpti_CallbackData const& data) {
@@ -175,7 +167,9 @@ void CUPTIAPI on_cuda_call(void* /*user*/, CUpti_CallbackDomain domain, CUpti_Ca
     if (seen == nullptr || rule == nullptr) return;
     if (live_kernels().any()) seen(watched(*rule, data));
     if (rule->when == GuardWhen::unloaded && Cupti::get().lazy) {
-        LaunchedKernels::get().add(function_of(*rule, data.functionParams));
+        auto& [mutex, launched] = LaunchedKernels::get();
+        std::lock_guard const lock(mutex);
+        launched.insert(function_of(*rule, data.functionParams));
     }
 }
 
@@ -198,27 +192,28 @@ class CuptiWatch {
     }
 
    private:
-    void enable() const;
+    // Enables only driver calls with a rule, so that others cost nothing more; and all runtime
+    // calls.
+    void enable() const {
+        constexpr std::uint32_t end =
+            CUPTI_DRIVER_TRACE_CBID_SIZE + 1000;  // a newer CUPTI knows more
+        for (std::uint32_t id = 1; id < end; ++id) {
+            char const* name = nullptr;
+            if (cupti_.cuptiGetCallbackName(CUPTI_CB_DOMAIN_DRIVER_API, id, &name) !=
+                    CUPTI_SUCCESS ||
+                name == nullptr || guard_rule(name) == nullptr) {
+                continue;
+            }
+            cupti_.check(cupti_.cuptiEnableCallback(1, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, id),
+                         fmt::format("cuptiEnableCallback ({})", name));
+        }
+        cupti_.check(cupti_.cuptiEnableDomain(1, subscriber_, CUPTI_CB_DOMAIN_RUNTIME_API),
+                     "cuptiEnableDomain");
+    }
 
     Cupti const& cupti_;
     CUpti_SubscriberHandle subscriber_ = nullptr;
 };
-
-// Enables only driver calls with a rule, so that others cost nothing more; and all runtime calls.
-void CuptiWatch::enable() const {
-    constexpr std::uint32_t end = CUPTI_DRIVER_TRACE_CBID_SIZE + 1000;  // a newer CUPTI knows more
-    for (std::uint32_t id = 1; id < end; ++id) {
-        char const* name = nullptr;
-        if (cupti_.cuptiGetCallbackName(CUPTI_CB_DOMAIN_DRIVER_API, id, &name) != CUPTI_SUCCESS ||
-            name == nullptr || guard_rule(name) == nullptr) {
-            continue;
-        }
-        cupti_.check(cupti_.cuptiEnableCallback(1, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, id),
-                     fmt::format("cuptiEnableCallback ({})", name));
-    }
-    cupti_.check(cupti_.cuptiEnableDomain(1, subscriber_, CUPTI_CB_DOMAIN_RUNTIME_API),
-                 "cuptiEnableDomain");
-}
 
 }  // namespace
 

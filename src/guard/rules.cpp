@@ -24,14 +24,14 @@ std::string describe_frame(void* address) {
     }
     std::string_view const path = info.dli_fname;
     auto const base = reinterpret_cast<std::uintptr_t>(info.dli_fbase);
-    std::string where = fmt::format("({}+{:#x})", path.substr(path.rfind('/') + 1), call - base);
+    std::string where = fmt::format("{}+{:#x}", path.substr(path.rfind('/') + 1), call - base);
     if (info.dli_sname == nullptr) return where;
-    return fmt::format("{} {}", boost::core::demangle(info.dli_sname), where);
+    return fmt::format("{} ({})", boost::core::demangle(info.dli_sname), where);
 }
 
 bool is_of_cuda(std::string const& frame) {
-    return frame.find("(libcupti.") != frame.npos || frame.find("(libcuda.") != frame.npos ||
-           frame.find("(libcudart.") != frame.npos;
+    return frame.find("libcupti.") != frame.npos || frame.find("libcuda.") != frame.npos ||
+           frame.find("libcudart.") != frame.npos;
 }
 
 constexpr std::string_view why_frees = "it frees only after every kernel of the context has ended";

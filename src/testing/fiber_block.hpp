@@ -141,7 +141,6 @@ class FiberBlock final : public TestedBlock {
     void leave(Barrier& barrier, unsigned first, unsigned count);
     void tell_votes(Warp& warp, unsigned first, unsigned count);
     void fail_by_barrier();
-    void abandon_threads();
     [[nodiscard]] unsigned lanes_of(unsigned first) const;
 
     unsigned threads_;
