@@ -250,18 +250,14 @@ void CudaBackend::describe() {
 }
 
 StackUse CudaBackend::stack() {
-    ContextScope const scope(*context_);
-    ProgramCode& code = ProgramCode::of(*context_);
-    ProgramCode::Turn const turn(code);
-    if (!beside_others()) code.load();
-    return stack_of(*context_, code.needed());
+    ProgramCode::Turn const turn(*context_);
+    if (!beside_others()) turn.code().load();
+    return stack_of(*context_, turn.code().needed());
 }
 
 void CudaBackend::prepare_program() {
-    ContextScope const scope(*context_);
-    ProgramCode& code = ProgramCode::of(*context_);
-    ProgramCode::Turn const turn(code);
-    if (!beside_others()) prepare_program(code, 0);
+    ProgramCode::Turn const turn(*context_);
+    if (!beside_others()) prepare_program(turn.code(), 0);
 }
 
 void CudaBackend::prepare_program(ProgramCode& code, std::size_t least) {
@@ -296,10 +292,8 @@ CUfunction CudaBackend::prepare(Program const& program, ProgramCode& code) {
 std::unique_ptr<Execution> CudaBackend::start_now(Program const& program, unsigned blocks,
                                                   PendingStart const& pending) {
     auto const& cuda = CudaDriver::get();
-    ContextScope const scope(*context_);
-    ProgramCode& code = ProgramCode::of(*context_);
-    ProgramCode::Turn const turn(code);
-    auto* const function = prepare(program, code);
+    ProgramCode::Turn const turn(*context_);
+    auto* const function = prepare(program, turn.code());
     int per_sm = 0;
     cuda.check(cuda.cuOccupancyMaxActiveBlocksPerMultiprocessor(
                    &per_sm, function, static_cast<int>(program.threads), 0),

@@ -125,9 +125,11 @@ struct KernelThreads : std::enable_shared_from_this<KernelThreads> {
         threads.reserve(blocks);
         try {
             for (unsigned block = 0; block < blocks; ++block) {
-                threads.push_back(start_thread(
-                    "carillon-block",
-                    [kernel = shared_from_this(), block] { kernel->await_gate(block); }));
+                threads.push_back(
+                    start_thread("carillon-block", [kernel = shared_from_this(), block] {
+                        kernel->gate.wait(Gate::closed);
+                        if (kernel->gate == Gate::open) kernel->run(block);
+                    }));
             }
         } catch (...) {
             set_gate(Gate::never);
@@ -141,11 +143,6 @@ struct KernelThreads : std::enable_shared_from_this<KernelThreads> {
     void set_gate(Gate to) {
         gate = to;
         gate.notify_all();
-    }
-
-    void await_gate(unsigned block) {
-        gate.wait(Gate::closed);
-        if (gate == Gate::open) run(block);
     }
 
     void run(unsigned block) {
