@@ -174,7 +174,7 @@ class CudaBackend final : public Backend {
         return memory_->allocate(context_, size);
     }
     std::unique_ptr<Allocation> allocate_host(std::size_t size) override {
-        return allocate_page_locked(context_, size);
+        return make_host_mapper()->allocate(context_, size);
     }
     std::unique_ptr<Allocation> allocate_shared_host(std::size_t size) override {
         return allocate_shared_page_locked(context_, residents(), size);

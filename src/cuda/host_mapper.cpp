@@ -148,17 +148,13 @@ class HostMapper final : public Mapper {
     }
     std::unique_ptr<Allocation> allocate(ContextPtr const& context,
                                          std::size_t size) const override {
-        return allocate_page_locked(context, size);
+        require_machine_memory(size);
+        if (context->is_primary()) return std::make_unique<PageLockedAllocation>(context, size);
+        return allocate_own_pages(context, size);
     }
 };
 
 }  // namespace
-
-std::unique_ptr<Allocation> allocate_page_locked(ContextPtr const& context, std::size_t size) {
-    require_machine_memory(size);
-    if (context->is_primary()) return std::make_unique<PageLockedAllocation>(context, size);
-    return allocate_own_pages(context, size);
-}
 
 std::unique_ptr<Allocation> allocate_shared_page_locked(ContextPtr const& context,
                                                         Residents& residents, std::size_t size) {
