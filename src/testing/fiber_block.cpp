@@ -59,11 +59,6 @@ constexpr unsigned most_threads = 1024;
 constexpr std::size_t least_stack = std::size_t{16} * 1024;
 constexpr std::size_t most_stack = std::size_t{1} << 47U;
 
-// Unwritten memory differs from one seed to the next.
-std::byte pattern_of(std::uint64_t seed) {
-    return seed % 2 == 0 ? std::byte{0xA5} : std::byte{0x5A};
-}
-
 // Makes this CPU thread run as a block, with its index, as long as it lives.
 class Current {
    public:
@@ -128,6 +123,28 @@ struct Alike {
     std::vector<Rank> ranks;
 };
 
+// "threads 0 and 2 to 31 wait at ...; thread 1 has returned", for all threads in order.
+std::string describe_threads(std::vector<ThreadState> const& threads) {
+    std::vector<Alike> groups;
+    for (unsigned i = 0; i != threads.size(); ++i) {
+        auto const same = [&, own = describe(threads[i], true)](Alike const& each) {
+            return describe(each.state, true) == own;
+        };
+        auto group = std::find_if(groups.begin(), groups.end(), same);
+        if (group == groups.end()) group = groups.insert(group, {threads[i], {}});
+        bool const next = !group->ranks.empty() && group->ranks.back().last + 1 == i;
+        if (next) group->ranks.back().last = i;
+        if (!next) group->ranks.push_back({i, i});
+    }
+    std::vector<std::string> texts;
+    for (auto const& [state, ranks] : groups) {
+        bool const one = ranks.size() == 1 && ranks[0].first == ranks[0].last;
+        texts.push_back(
+            fmt::format("thread{} {} {}", one ? "" : "s", describe(ranks), describe(state, one)));
+    }
+    return fmt::format("{}", fmt::join(texts, "; "));
+}
+
 }  // namespace
 
 bool BlockWait::same_as(BlockWait const& other) const {
@@ -182,7 +199,8 @@ void FiberBlock::run(std::uint64_t seed, unsigned index, std::function<void()> c
 }
 
 void FiberBlock::begin(std::uint64_t seed, std::function<void()> const& body) {
-    memory_.begin(pattern_of(seed));
+    // Unwritten memory differs from one seed to the next.
+    memory_.begin(seed % 2 == 0 ? std::byte{0xA5} : std::byte{0x5A});
     seed_ = seed;
     random_ = Random(seed);
     body_ = &body;
@@ -335,27 +353,6 @@ unsigned FiberBlock::lanes() const {
 
 unsigned FiberBlock::lanes_of(unsigned first) const {
     return std::min(threads_ - first, lanes_per_warp);
-}
-
-std::string describe_threads(std::vector<ThreadState> const& threads) {
-    std::vector<Alike> groups;
-    for (unsigned i = 0; i != threads.size(); ++i) {
-        auto const same = [&, own = describe(threads[i], true)](Alike const& each) {
-            return describe(each.state, true) == own;
-        };
-        auto group = std::find_if(groups.begin(), groups.end(), same);
-        if (group == groups.end()) group = groups.insert(group, {threads[i], {}});
-        bool const next = !group->ranks.empty() && group->ranks.back().last + 1 == i;
-        if (next) group->ranks.back().last = i;
-        if (!next) group->ranks.push_back({i, i});
-    }
-    std::vector<std::string> texts;
-    for (auto const& [state, ranks] : groups) {
-        bool const one = ranks.size() == 1 && ranks[0].first == ranks[0].last;
-        texts.push_back(
-            fmt::format("thread{} {} {}", one ? "" : "s", describe(ranks), describe(state, one)));
-    }
-    return fmt::format("{}", fmt::join(texts, "; "));
 }
 
 }  // namespace carillon::detail

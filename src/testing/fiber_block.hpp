@@ -81,9 +81,6 @@ struct ThreadState {
     unsigned barriers = 0;  // barriers that it has left since it got its request
 };
 
-// "threads 0 and 2 to 31 wait at ...; thread 1 has returned", for all threads in order.
-[[nodiscard]] std::string describe_threads(std::vector<ThreadState> const& threads);
-
 // Throws UsageError for a stack that is too small, or larger than any address space.
 void require_stack(std::size_t stack_bytes);
 
