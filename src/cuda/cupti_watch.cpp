@@ -27,16 +27,6 @@ namespace {
     X(cuptiGetCallbackName)         \
     X(cuptiGetResultString)
 
-struct Cupti {
-#define CARILLON_CUPTI_MEMBER(name) decltype(&::name) name = nullptr;
-    CARILLON_CUPTI_FUNCTIONS(CARILLON_CUPTI_MEMBER)
-#undef CARILLON_CUPTI_MEMBER
-    bool lazy = false;  // modules are loaded on first use
-
-    static Cupti const& get();
-    void check(CUptiResult result, std::string_view call) const;
-};
-
 // dlopen seldom looks in CUPTI's folders.
 void* open_cupti() {
     for (char const* const folder : {"", CARILLON_CUPTI_FOLDER, "/usr/local/cuda/lib64/",
@@ -50,38 +40,41 @@ void* open_cupti() {
                            "CUPTI, a part of the CUDA toolkit, is not installed");
 }
 
-Cupti load_cupti() {
-    try {
-        (void)CudaDriver::get();
-    } catch (DeviceNotFoundError const& error) {
-        throw UnsupportedError(error.what());
-    }
-    void* const library = open_cupti();
-    Cupti cupti;
+struct Cupti {
+#define CARILLON_CUPTI_MEMBER(name) decltype(&::name) name = nullptr;
+    CARILLON_CUPTI_FUNCTIONS(CARILLON_CUPTI_MEMBER)
+#undef CARILLON_CUPTI_MEMBER
+    bool lazy = false;  // modules are loaded on first use
+
+    Cupti() {
+        try {
+            lazy = CudaDriver::get().loads_lazily();
+        } catch (DeviceNotFoundError const& error) {
+            throw UnsupportedError(error.what());
+        }
+        void* const library = open_cupti();
 #define CARILLON_CUPTI_LOAD(name) \
-    find_function(library, #name, cupti.name, "the CUPTI here lacks this function");
-    CARILLON_CUPTI_FUNCTIONS(CARILLON_CUPTI_LOAD)
+    find_function(library, #name, name, "the CUPTI here lacks this function");
+        CARILLON_CUPTI_FUNCTIONS(CARILLON_CUPTI_LOAD)
 #undef CARILLON_CUPTI_LOAD
-    cupti.lazy = CudaDriver::get().loads_lazily();
-    return cupti;
-}
-
-Cupti const& Cupti::get() {
-    static Cupti const cupti = load_cupti();
-    return cupti;
-}
-
-void Cupti::check(CUptiResult result, std::string_view call) const {
-    if (result == CUPTI_SUCCESS) return;
-    if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED) {
-        throw UnsupportedError(call, "a profiler or another tool uses CUPTI in this process");
     }
-    char const* name = nullptr;
-    if (cuptiGetResultString(result, &name) != CUPTI_SUCCESS || name == nullptr) {
-        name = "unknown CUPTI error";
+
+    static Cupti const& get() {
+        static Cupti const cupti;
+        return cupti;
     }
-    throw CudaError(call, static_cast<int>(result), name);
-}
+    void check(CUptiResult result, std::string_view call) const {
+        if (result == CUPTI_SUCCESS) return;
+        if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED) {
+            throw UnsupportedError(call, "a profiler or another tool uses CUPTI in this process");
+        }
+        char const* name = nullptr;
+        if (cuptiGetResultString(result, &name) != CUPTI_SUCCESS || name == nullptr) {
+            name = "unknown CUPTI error";
+        }
+        throw CudaError(call, static_cast<int>(result), name);
+    }
+};
 
 // Data of callbacks is never destroyed: some may be in progress when a watch ends.
 std::atomic<void (*)(WatchedCall const&)> cupti_seen{nullptr};
