@@ -19,9 +19,8 @@ namespace carillon {
 // that was published after the copy with OutOfLine::written: there is no need to wait. `kind` is
 // for tests and measurements. Throws UsageError for a range outside the memory and for a null
 // pointer, UnsupportedError for a kind that this CPU lacks, VulkanError (non-coherent memory only).
-void copy_to_device(Memory const& to, std::size_t offset, std::span<std::byte const> from);
 void copy_to_device(Memory const& to, std::size_t offset, std::span<std::byte const> from,
-                    StoreKind kind);
+                    StoreKind kind = best_copy_stores());
 
 // Copies from byte `offset` on of `from`, by streaming loads, a line at a time. It sees this
 // thread's earlier writes there. Throws UsageError for a range outside the memory and for a null

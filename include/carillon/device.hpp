@@ -8,7 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "carillon/arguments.hpp"

@@ -3,9 +3,7 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <memory>
-#include <utility>
 
 #include "carillon/detail/access/host_near_far.hpp"
 #include "carillon/detail/protocol/ring_view.hpp"

@@ -2,8 +2,6 @@
 // The library's requirements for the CPU, and the cores of its own threads.
 #pragma once
 
-#include <string>
-
 namespace carillon::detail {
 
 // Throws UnsupportedError unless aligned 16-byte loads are single accesses on this CPU (AVX).

@@ -73,13 +73,13 @@ class ContextScope {
 // objects with it.
 template <class Free>
 bool free_in(CudaContext const& context, Free&& free) noexcept {
-    RelaxedCapture const relaxed;
-    auto const& cuda = CudaDriver::get();
-    if (context.destroyed() || cuda.cuCtxPushCurrent(context.get()) != CUDA_SUCCESS) return false;
-    free();
-    CUcontext popped = nullptr;
-    cuda.cuCtxPopCurrent(&popped);
-    return true;
+    try {
+        ContextScope const scope(context);
+        free();
+        return true;
+    } catch (...) {
+        return false;
+    }
 }
 
 [[nodiscard]] std::string uuid_text(Uuid const& uuid);

@@ -11,7 +11,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <vector>
 
 #include "carillon/detail/host/thread.hpp"
 #include "carillon/error.hpp"
@@ -175,7 +174,7 @@ class CudaBackend final : public Backend {
         return memory_->allocate(context_, size);
     }
     std::unique_ptr<Allocation> allocate_host(std::size_t size) override {
-        return allocate_page_locked(context_, size);
+        return make_host_mapper()->allocate(context_, size);
     }
     std::unique_ptr<Allocation> allocate_shared_host(std::size_t size) override {
         return allocate_shared_page_locked(context_, residents(), size);
@@ -251,18 +250,14 @@ void CudaBackend::describe() {
 }
 
 StackUse CudaBackend::stack() {
-    ContextScope const scope(*context_);
-    ProgramCode& code = ProgramCode::of(*context_);
-    ProgramCode::Turn const turn(code);
-    if (!beside_others()) code.load();
-    return stack_of(*context_, code.needed());
+    ProgramCode::Turn const turn(*context_);
+    if (!beside_others()) turn.code().load();
+    return stack_of(*context_, turn.code().needed());
 }
 
 void CudaBackend::prepare_program() {
-    ContextScope const scope(*context_);
-    ProgramCode& code = ProgramCode::of(*context_);
-    ProgramCode::Turn const turn(code);
-    if (!beside_others()) prepare_program(code, 0);
+    ProgramCode::Turn const turn(*context_);
+    if (!beside_others()) prepare_program(turn.code(), 0);
 }
 
 void CudaBackend::prepare_program(ProgramCode& code, std::size_t least) {
@@ -297,10 +292,8 @@ CUfunction CudaBackend::prepare(Program const& program, ProgramCode& code) {
 std::unique_ptr<Execution> CudaBackend::start_now(Program const& program, unsigned blocks,
                                                   PendingStart const& pending) {
     auto const& cuda = CudaDriver::get();
-    ContextScope const scope(*context_);
-    ProgramCode& code = ProgramCode::of(*context_);
-    ProgramCode::Turn const turn(code);
-    auto* const function = prepare(program, code);
+    ProgramCode::Turn const turn(*context_);
+    auto* const function = prepare(program, turn.code());
     int per_sm = 0;
     cuda.check(cuda.cuOccupancyMaxActiveBlocksPerMultiprocessor(
                    &per_sm, function, static_cast<int>(program.threads), 0),

@@ -27,16 +27,6 @@ namespace {
     X(cuptiGetCallbackName)         \
     X(cuptiGetResultString)
 
-struct Cupti {
-#define CARILLON_CUPTI_MEMBER(name) decltype(&::name) name = nullptr;
-    CARILLON_CUPTI_FUNCTIONS(CARILLON_CUPTI_MEMBER)
-#undef CARILLON_CUPTI_MEMBER
-    bool lazy = false;  // modules are loaded on first use
-
-    static Cupti const& get();
-    void check(CUptiResult result, std::string_view call) const;
-};
-
 // dlopen seldom looks in CUPTI's folders.
 void* open_cupti() {
     for (char const* const folder : {"", CARILLON_CUPTI_FOLDER, "/usr/local/cuda/lib64/",
@@ -50,38 +40,41 @@ void* open_cupti() {
                            "CUPTI, a part of the CUDA toolkit, is not installed");
 }
 
-Cupti load_cupti() {
-    try {
-        (void)CudaDriver::get();
-    } catch (DeviceNotFoundError const& error) {
-        throw UnsupportedError(error.what());
-    }
-    void* const library = open_cupti();
-    Cupti cupti;
+struct Cupti {
+#define CARILLON_CUPTI_MEMBER(name) decltype(&::name) name = nullptr;
+    CARILLON_CUPTI_FUNCTIONS(CARILLON_CUPTI_MEMBER)
+#undef CARILLON_CUPTI_MEMBER
+    bool lazy = false;  // modules are loaded on first use
+
+    Cupti() {
+        try {
+            lazy = CudaDriver::get().loads_lazily();
+        } catch (DeviceNotFoundError const& error) {
+            throw UnsupportedError(error.what());
+        }
+        void* const library = open_cupti();
 #define CARILLON_CUPTI_LOAD(name) \
-    find_function(library, #name, cupti.name, "the CUPTI here lacks this function");
-    CARILLON_CUPTI_FUNCTIONS(CARILLON_CUPTI_LOAD)
+    find_function(library, #name, name, "the CUPTI here lacks this function");
+        CARILLON_CUPTI_FUNCTIONS(CARILLON_CUPTI_LOAD)
 #undef CARILLON_CUPTI_LOAD
-    cupti.lazy = CudaDriver::get().loads_lazily();
-    return cupti;
-}
-
-Cupti const& Cupti::get() {
-    static Cupti const cupti = load_cupti();
-    return cupti;
-}
-
-void Cupti::check(CUptiResult result, std::string_view call) const {
-    if (result == CUPTI_SUCCESS) return;
-    if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED) {
-        throw UnsupportedError(call, "a profiler or another tool uses CUPTI in this process");
     }
-    char const* name = nullptr;
-    if (cuptiGetResultString(result, &name) != CUPTI_SUCCESS || name == nullptr) {
-        name = "unknown CUPTI error";
+
+    static Cupti const& get() {
+        static Cupti const cupti;
+        return cupti;
     }
-    throw CudaError(call, static_cast<int>(result), name);
-}
+    void check(CUptiResult result, std::string_view call) const {
+        if (result == CUPTI_SUCCESS) return;
+        if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED) {
+            throw UnsupportedError(call, "a profiler or another tool uses CUPTI in this process");
+        }
+        char const* name = nullptr;
+        if (cuptiGetResultString(result, &name) != CUPTI_SUCCESS || name == nullptr) {
+            name = "unknown CUPTI error";
+        }
+        throw CudaError(call, static_cast<int>(result), name);
+    }
+};
 
 // Data of callbacks is never destroyed: some may be in progress when a watch ends.
 std::atomic<void (*)(WatchedCall const&)> cupti_seen{nullptr};
@@ -109,24 +102,14 @@ CUfunction function_of(GuardRule const& rule, void const* parameters) {
 }
 
 // The handles that launched functions had.
-class LaunchedKernels {
-   public:
-    void add(CUfunction function) {
-        std::lock_guard const lock(mutex_);
-        all_.insert(function);
-    }
-    bool has(CUfunction function) {
-        std::lock_guard const lock(mutex_);
-        return all_.contains(function);
-    }
+struct LaunchedKernels {
+    std::mutex mutex;
+    std::set<CUfunction> all;
+
     static LaunchedKernels& get() {
         static auto& kernels = *new LaunchedKernels;  // NOLINT: for callbacks, as above
         return kernels;
     }
-
-   private:
-    std::mutex mutex_;
-    std::set<CUfunction> all_;
 };
 
 // The driver knows the answer for a CUfunction. The runtime launches a CUkernel by the same call,
@@ -138,7 +121,9 @@ bool is_loaded(CUfunction function) {
     if (ask != nullptr && ask(&state, function) == CUDA_SUCCESS) {
         return state != CU_FUNCTION_LOADING_STATE_UNLOADED;
     }
-    return LaunchedKernels::get().has(function);
+    auto& [mutex, launched] = LaunchedKernels::get();
+    std::lock_guard const lock(mutex);
+    return launched.contains(function);
 }
 
 WatchedCall watched(GuardRule const& rule, CUpti_CallbackData const& data) {
@@ -175,7 +160,9 @@ void CUPTIAPI on_cuda_call(void* /*user*/, CUpti_CallbackDomain domain, CUpti_Ca
     if (seen == nullptr || rule == nullptr) return;
     if (live_kernels().any()) seen(watched(*rule, data));
     if (rule->when == GuardWhen::unloaded && Cupti::get().lazy) {
-        LaunchedKernels::get().add(function_of(*rule, data.functionParams));
+        auto& [mutex, launched] = LaunchedKernels::get();
+        std::lock_guard const lock(mutex);
+        launched.insert(function_of(*rule, data.functionParams));
     }
 }
 
@@ -198,27 +185,28 @@ class CuptiWatch {
     }
 
    private:
-    void enable() const;
+    // Enables only driver calls with a rule, so that others cost nothing more; and all runtime
+    // calls.
+    void enable() const {
+        constexpr std::uint32_t end =
+            CUPTI_DRIVER_TRACE_CBID_SIZE + 1000;  // a newer CUPTI knows more
+        for (std::uint32_t id = 1; id < end; ++id) {
+            char const* name = nullptr;
+            if (cupti_.cuptiGetCallbackName(CUPTI_CB_DOMAIN_DRIVER_API, id, &name) !=
+                    CUPTI_SUCCESS ||
+                name == nullptr || guard_rule(name) == nullptr) {
+                continue;
+            }
+            cupti_.check(cupti_.cuptiEnableCallback(1, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, id),
+                         fmt::format("cuptiEnableCallback ({})", name));
+        }
+        cupti_.check(cupti_.cuptiEnableDomain(1, subscriber_, CUPTI_CB_DOMAIN_RUNTIME_API),
+                     "cuptiEnableDomain");
+    }
 
     Cupti const& cupti_;
     CUpti_SubscriberHandle subscriber_ = nullptr;
 };
-
-// Enables only driver calls with a rule, so that others cost nothing more; and all runtime calls.
-void CuptiWatch::enable() const {
-    constexpr std::uint32_t end = CUPTI_DRIVER_TRACE_CBID_SIZE + 1000;  // a newer CUPTI knows more
-    for (std::uint32_t id = 1; id < end; ++id) {
-        char const* name = nullptr;
-        if (cupti_.cuptiGetCallbackName(CUPTI_CB_DOMAIN_DRIVER_API, id, &name) != CUPTI_SUCCESS ||
-            name == nullptr || guard_rule(name) == nullptr) {
-            continue;
-        }
-        cupti_.check(cupti_.cuptiEnableCallback(1, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, id),
-                     fmt::format("cuptiEnableCallback ({})", name));
-    }
-    cupti_.check(cupti_.cuptiEnableDomain(1, subscriber_, CUPTI_CB_DOMAIN_RUNTIME_API),
-                 "cuptiEnableDomain");
-}
 
 }  // namespace
 

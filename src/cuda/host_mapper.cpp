@@ -81,13 +81,6 @@ void throw_not_registered(CUresult result, std::span<std::byte> bytes) {
     CudaDriver::get().check(result, "cuMemHostRegister");
 }
 
-// Registers in the current context.
-void register_bytes(std::span<std::byte> bytes) {
-    CUresult const result = CudaDriver::get().cuMemHostRegister(
-        bytes.data(), bytes.size(), CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
-    if (result != CUDA_SUCCESS) throw_not_registered(result, bytes);
-}
-
 // Registered bytes: the caller's, or `pages` of the process. The pages go after their registration.
 // If that may remain, so do they: an address that is mapped anew could not be registered.
 class RegisteredAllocation : public HostAllocation {
@@ -95,7 +88,9 @@ class RegisteredAllocation : public HostAllocation {
     RegisteredAllocation(ContextPtr current, std::span<std::byte> bytes,
                          std::shared_ptr<void> pages = nullptr)
         : HostAllocation(std::move(current)), pages_(std::move(pages)) {
-        register_bytes(bytes);
+        CUresult const result = CudaDriver::get().cuMemHostRegister(
+            bytes.data(), bytes.size(), CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
+        if (result != CUDA_SUCCESS) throw_not_registered(result, bytes);
         host = bytes.data();
         size = bytes.size();
     }
@@ -153,17 +148,13 @@ class HostMapper final : public Mapper {
     }
     std::unique_ptr<Allocation> allocate(ContextPtr const& context,
                                          std::size_t size) const override {
-        return allocate_page_locked(context, size);
+        require_machine_memory(size);
+        if (context->is_primary()) return std::make_unique<PageLockedAllocation>(context, size);
+        return allocate_own_pages(context, size);
     }
 };
 
 }  // namespace
-
-std::unique_ptr<Allocation> allocate_page_locked(ContextPtr const& context, std::size_t size) {
-    require_machine_memory(size);
-    if (context->is_primary()) return std::make_unique<PageLockedAllocation>(context, size);
-    return allocate_own_pages(context, size);
-}
 
 std::unique_ptr<Allocation> allocate_shared_page_locked(ContextPtr const& context,
                                                         Residents& residents, std::size_t size) {

@@ -62,9 +62,6 @@ class Mapper {
 // UnsupportedError with the reasons if none works.
 [[nodiscard]] std::unique_ptr<Allocation> map_range(CudaRange const& range);
 
-// Page-locked host memory.
-[[nodiscard]] std::unique_ptr<Allocation> allocate_page_locked(ContextPtr const& context,
-                                                               std::size_t size);
 // Page-locked shared memory, which other processes can map.
 [[nodiscard]] std::unique_ptr<Allocation> allocate_shared_page_locked(ContextPtr const& context,
                                                                       Residents& residents,

@@ -100,9 +100,8 @@ class LoadedModule final : public LoadedCode {
     std::unique_ptr<ModuleMemory> memory_;
 };
 
-}  // namespace
-
-ProgramCode& ProgramCode::of(CudaContext const& context) {
+// The state of a context. It is never destroyed.
+ProgramCode& code_of(CudaContext const& context) {
     static std::mutex mutex;
     // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): out of memory here is the end
     static auto& all = *new std::map<unsigned long long, ProgramCode>;
@@ -110,8 +109,10 @@ ProgramCode& ProgramCode::of(CudaContext const& context) {
     return all[context.id()];
 }
 
-ProgramCode::Turn::Turn(ProgramCode& code) : code_(code) {
-    if (code.free_.try_acquire_for(longest_turn)) return;
+}  // namespace
+
+ProgramCode::Turn::Turn(CudaContext const& context) : scope_(context), code_(code_of(context)) {
+    if (code_.free_.try_acquire_for(longest_turn)) return;
     throw TimeoutError("the driver has not come back from the start of another kernel");
 }
 
@@ -211,8 +212,7 @@ std::shared_ptr<LoadedCode> load_module(std::shared_ptr<Backend> backend,
             "a kernel lives on this GPU, and CUDA loads code only while none does: compile "
             "handlers before the first kernel is started");
     }
-    ContextScope const scope(*context);
-    ProgramCode::Turn const turn(ProgramCode::of(*context));
+    ProgramCode::Turn const turn(*context);
     return std::make_shared<LoadedModule>(std::move(backend), context, image.data());
 }
 

@@ -19,22 +19,24 @@ namespace carillon::detail {
 // load or start some.
 class ProgramCode {
    public:
-    // The state of a context, for all who use it. It is never destroyed.
-    [[nodiscard]] static ProgramCode& of(CudaContext const& context);
-
-    // One thread at a time. Throws TimeoutError if another one is within the driver for too long.
+    // Makes a context current, for one thread at a time. Throws what ContextScope throws, and
+    // TimeoutError if another one is within the driver for too long.
     class Turn {
        public:
-        explicit Turn(ProgramCode& code);
+        explicit Turn(CudaContext const& context);
         ~Turn() { code_.free_.release(); }
         Turn& operator=(Turn&&) = delete;
 
+        // That of the context, for all who use it.
+        [[nodiscard]] ProgramCode& code() const { return code_; }
+
        private:
+        ContextScope scope_;
         ProgramCode& code_;
     };
 
-    // With a Turn, and the context current: loads every kernel of the program's modules that is not
-    // loaded yet. No kernel lives in the context. Throws CudaError.
+    // With a Turn: loads every kernel of the program's modules that is not loaded yet. No kernel
+    // lives in the context. Throws CudaError.
     void load();
     [[nodiscard]] bool has(KnownKernel const& kernel) const { return kernel.number() <= loaded_; }
     // The stack bytes of the largest of them.

@@ -8,17 +8,29 @@
 namespace carillon::detail {
 namespace {
 
-class ImportedIntoCuda final : public VulkanAllocation {
+// A block of Vulkan's as CUDA's memory.
+class ImportedIntoCuda {
    public:
-    // `exported` is the block's descriptor.
-    ImportedIntoCuda(ContextPtr context, std::unique_ptr<VulkanBlock> mapped,
-                     FileDescriptor exported, std::size_t bytes, DeviceInfo const& info)
-        : VulkanAllocation(std::move(mapped), bytes, info), context_(std::move(context)) {
+    // `fd` is the block's descriptor, `bytes` its Vulkan allocation.
+    ImportedIntoCuda(ContextPtr context, FileDescriptor fd, std::size_t bytes)
+        : context_(std::move(context)) {
+        auto const& cuda = CudaDriver::get();
         ContextScope const scope(*context_);
-        import(std::move(exported));
+        CUDA_EXTERNAL_MEMORY_HANDLE_DESC handle{};
+        handle.type = CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD;
+        handle.handle.fd = fd.get();
+        handle.size = bytes;
+        cuda.check(cuda.cuImportExternalMemory(&imported_, &handle), "cuImportExternalMemory");
+        (void)fd.release();  // a successful import owns the descriptor
+
+        CUDA_EXTERNAL_MEMORY_BUFFER_DESC buffer{};
+        buffer.size = bytes;
+        CUresult const result = cuda.cuExternalMemoryGetMappedBuffer(&pointer_, imported_, &buffer);
+        if (result != CUDA_SUCCESS) cuda.cuDestroyExternalMemory(imported_);
+        cuda.check(result, "cuExternalMemoryGetMappedBuffer");
     }
 
-    ~ImportedIntoCuda() override {
+    ~ImportedIntoCuda() {
         free_in(*context_, [this] {
             CudaDriver::get().cuMemFree(pointer_);
             CudaDriver::get().cuDestroyExternalMemory(imported_);
@@ -26,57 +38,47 @@ class ImportedIntoCuda final : public VulkanAllocation {
     }
     ImportedIntoCuda& operator=(ImportedIntoCuda&&) = delete;
 
+    [[nodiscard]] void* address() const { return reinterpret_cast<void*>(pointer_); }
+
    private:
-    void import(FileDescriptor fd) {
-        auto const& cuda = CudaDriver::get();
-        CUDA_EXTERNAL_MEMORY_HANDLE_DESC handle{};
-        handle.type = CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD;
-        handle.handle.fd = fd.get();
-        handle.size = block().allocated();
-        cuda.check(cuda.cuImportExternalMemory(&imported_, &handle), "cuImportExternalMemory");
-        (void)fd.release();  // a successful import owns the descriptor
-
-        CUDA_EXTERNAL_MEMORY_BUFFER_DESC buffer{};
-        buffer.size = block().allocated();
-        CUresult const result = cuda.cuExternalMemoryGetMappedBuffer(&pointer_, imported_, &buffer);
-        if (result != CUDA_SUCCESS) cuda.cuDestroyExternalMemory(imported_);
-        cuda.check(result, "cuExternalMemoryGetMappedBuffer");
-        device = reinterpret_cast<void*>(pointer_);
-        keep_from_children(host, block().allocated());
-    }
-
     ContextPtr context_;
     CUexternalMemory imported_ = nullptr;
     CUdeviceptr pointer_ = 0;
 };
 
+// `exported` is the block's descriptor.
+std::unique_ptr<Allocation> imported(ContextPtr const& context, std::unique_ptr<VulkanBlock> block,
+                                     FileDescriptor exported) {
+    auto const of_cuda =
+        std::make_shared<ImportedIntoCuda>(context, std::move(exported), block->allocated);
+    block->device = of_cuda->address();
+    block->imported = of_cuda;
+    keep_from_children(block->host, block->allocated);
+    return block;
+}
+
 class VulkanMapper final : public Mapper {
    public:
     VulkanMapper(Uuid const& uuid, DeviceOptions const& options)
-        : vulkan_(VulkanDevice::open(uuid, options)) {
-        vulkan_->describe(info_);
-    }
+        : vulkan_(VulkanDevice::open(uuid, options)) {}
 
     void describe(DeviceInfo& info) const override { vulkan_->describe(info); }
     std::unique_ptr<Allocation> allocate(ContextPtr const& context,
                                          std::size_t size) const override {
         auto block = vulkan_->allocate(size);
         FileDescriptor exported = block->export_fd();
-        auto memory = std::make_unique<ImportedIntoCuda>(context, std::move(block),
-                                                         std::move(exported), size, info_);
+        auto memory = imported(context, std::move(block), std::move(exported));
         std::memset(memory->host, 0, size);
         return memory;
     }
     std::unique_ptr<Allocation> import(ContextPtr const& context, FileDescriptor fd,
                                        std::size_t size) const override {
         FileDescriptor second = fd.duplicate();
-        return std::make_unique<ImportedIntoCuda>(context, vulkan_->import(std::move(fd), size),
-                                                  std::move(second), size, info_);
+        return imported(context, vulkan_->import(std::move(fd), size), std::move(second));
     }
 
    private:
     std::shared_ptr<VulkanDevice> vulkan_;
-    DeviceInfo info_;
 };
 
 }  // namespace

@@ -3,14 +3,36 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 
 #include "carillon/detail/access/host_near_far.hpp"
+#include "carillon/held_memory.hpp"
 #include "carillon/memory.hpp"
-#include "device/mapped_ranges.hpp"
 
 namespace carillon::detail {
+
+// Makes memory findable by its address (hold_memory) until it is freed.
+class ListedRange {
+   public:
+    ListedRange(void* device, void* host, std::size_t size, bool write_combining);
+    ~ListedRange();
+    ListedRange(ListedRange const&) = delete;
+    ListedRange& operator=(ListedRange const&) = delete;
+
+    // The user frees `memory`, to which this range belongs. If it is held, the list takes it over
+    // until the last hold ends, nobody finds it any more, and the result is true.
+    [[nodiscard]] bool take_over_if_held(Memory& memory) const noexcept;
+
+   private:
+    std::uint64_t begin_;
+};
+
+// The HoldMemory function of this copy. Its ELF note refers to it by an assembler name that no
+// other copy sees.
+[[nodiscard, gnu::visibility("hidden")]] HoldResult hold_memory(
+    std::uint64_t address, std::uint64_t size, HeldMemory& found) asm("carillon_hold_memory");
 
 // One block of memory, freed by the destructor.
 class Allocation : public RangeSync {

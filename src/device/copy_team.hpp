@@ -3,7 +3,6 @@
 // flight to fill the bus.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "device/mapped_ranges.hpp"
-
+// The device memory of this copy of the library, by the device's address (held_memory.hpp).
 #include <map>
 #include <mutex>
 
 #include "carillon/detail/host/process_mark.hpp"
 #include "carillon/memory.hpp"
+#include "device/allocation.hpp"
 #include "os/process.hpp"
 
 namespace carillon::detail {

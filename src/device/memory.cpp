@@ -98,10 +98,6 @@ void copy_to_device(Memory const& to, std::size_t offset, std::span<std::byte co
     });
 }
 
-void copy_to_device(Memory const& to, std::size_t offset, std::span<std::byte const> from) {
-    copy_to_device(to, offset, from, best_copy_stores());
-}
-
 void copy_from_device(std::span<std::byte> to, Memory const& from, std::size_t offset) {
     detail::in_call("copy_from_device", [&] {
         detail::require_range(offset, to.size(), from.size());

@@ -72,7 +72,14 @@ Residents::~Residents() {
 
 void Residents::retire(std::unique_ptr<Allocation> allocation) noexcept {
     look_after_orphans();
-    if (begin_to_free(allocation)) {
+    bool now = false;
+    {
+        std::lock_guard const lock(mutex_);
+        now = live_blocks_ == 0;
+        if (now) ++frees_;
+        if (!now) push(retired_, std::move(allocation));
+    }
+    if (now) {
         free_each(std::move(allocation));
         std::lock_guard const lock(mutex_);
         --frees_;
@@ -108,16 +115,6 @@ void Residents::check_room(unsigned blocks, unsigned limit) const {
 void Residents::kernel_ended(unsigned blocks) {
     std::lock_guard const lock(mutex_);
     live_blocks_ -= blocks;
-}
-
-bool Residents::begin_to_free(std::unique_ptr<Allocation>& allocation) noexcept {
-    std::lock_guard const lock(mutex_);
-    if (live_blocks_ == 0) {
-        ++frees_;
-        return true;
-    }
-    push(retired_, std::move(allocation));
-    return false;
 }
 
 std::unique_ptr<Allocation> Residents::begin_to_free_retired() noexcept {

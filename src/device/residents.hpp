@@ -45,8 +45,6 @@ class Residents {
    private:
     // require_room() under the lock.
     void check_room(unsigned blocks, unsigned limit) const;
-    // Whether it may be freed now; otherwise it is retired.
-    [[nodiscard]] bool begin_to_free(std::unique_ptr<Allocation>& allocation) noexcept;
     // The retired memory, unless a kernel lives here or another thread frees it.
     [[nodiscard]] std::unique_ptr<Allocation> begin_to_free_retired() noexcept;
     void free_what_is_retired() noexcept;

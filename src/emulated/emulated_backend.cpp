@@ -7,7 +7,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <map>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -15,31 +17,80 @@
 #include "carillon/detail/host/say_line.hpp"
 #include "carillon/detail/host/thread.hpp"
 #include "carillon/detail/machine/pause.hpp"
+#include "carillon/detail/wire/config.hpp"
 #include "carillon/error.hpp"
 #include "cpu/cpu.hpp"
-#include "emulated/emulated_memory.hpp"
+#include "error/sizes.hpp"
 #include "os/process.hpp"
+#include "os/shared_memory.hpp"
 #include "vulkan/vulkan_device.hpp"
 
 namespace carillon::detail {
-
 namespace {
 
-// Device memory from Vulkan's CPU driver. The device has a second mapping, imported from the
-// exported descriptor like CUDA would. The thread sanitizer follows addresses: it needs one mapping
-// to see both sides of a ring.
-class ImportedAllocation final : public VulkanAllocation {
+// One list for each process: a child may register its copies of the bytes. Never deleted, since
+// memory may be freed at any time.
+struct RegisteredRanges {
+    std::mutex mutex;
+    std::map<std::byte*, std::byte*> begins;  // by end
+};
+
+class RegisteredRange final : public Allocation {
    public:
-    ImportedAllocation(VulkanDevice const& vulkan, std::size_t bytes, DeviceInfo const& info)
-        : VulkanAllocation(vulkan.allocate(bytes), bytes, info),
-          imported_(vulkan.import(export_fd(), bytes)) {
-        device = CARILLON_THREAD_SANITIZER == 0 ? imported_->mapped() : host;
-        std::memset(host, 0, bytes);
+    explicit RegisteredRange(std::span<std::byte> bytes) {
+        auto& [mutex, begins] = PerProcess<RegisteredRanges>::get();
+        std::lock_guard const lock(mutex);
+        std::byte* const end = bytes.data() + bytes.size();
+        auto const after = begins.upper_bound(bytes.data());  // ends behind the begin
+        if (after != begins.end() && after->second < end) {
+            throw UsageError(fmt::format("{} bytes at {}, of which some are registered already",
+                                         bytes.size(), static_cast<void*>(bytes.data())));
+        }
+        begins.emplace_hint(after, end, bytes.data());
+        host = device = bytes.data();
+        size = bytes.size();
+    }
+    ~RegisteredRange() override {
+        auto& [mutex, begins] = PerProcess<RegisteredRanges>::get();
+        std::lock_guard const lock(mutex);
+        begins.erase(static_cast<std::byte*>(host) + size);
+    }
+    RegisteredRange& operator=(RegisteredRange&&) = delete;
+
+    FileDescriptor export_fd() const override {
+        throw UnsupportedError("memory of the caller's own has no file descriptor");
+    }
+};
+
+// Shared memory, zeroed, mapped once for the host and once for the device, like on a GPU: so an
+// address used on the wrong side is found. The thread sanitizer follows addresses: it needs one
+// mapping to see both sides of a ring.
+class MemfdAllocation final : public Allocation {
+   public:
+    explicit MemfdAllocation(std::size_t bytes) : of_host_(bytes) {
+        size = bytes;
+        host = of_host_.bytes().data();
+        if (CARILLON_THREAD_SANITIZER == 0) of_device_.emplace(of_host_.descriptor(), bytes);
+        device = of_device_ ? of_device_->get() : host;
     }
 
+    FileDescriptor export_fd() const override { return of_host_.duplicate(); }
+
    private:
-    std::unique_ptr<VulkanBlock> imported_;
+    SharedMemory of_host_;
+    std::optional<SharedMapping> of_device_;
 };
+
+// Device memory from Vulkan's CPU driver. The device has a second mapping, imported from the
+// exported descriptor like CUDA would, but for the thread sanitizer.
+std::unique_ptr<Allocation> allocate_vulkan(VulkanDevice const& vulkan, std::size_t size) {
+    auto block = vulkan.allocate(size);
+    auto imported = vulkan.import(block->export_fd(), size);
+    block->device = CARILLON_THREAD_SANITIZER == 0 ? imported->host : block->host;
+    block->imported = std::move(imported);
+    std::memset(block->host, 0, size);
+    return block;
+}
 
 thread_local bool runs_a_block = false;
 
@@ -74,9 +125,11 @@ struct KernelThreads : std::enable_shared_from_this<KernelThreads> {
         threads.reserve(blocks);
         try {
             for (unsigned block = 0; block < blocks; ++block) {
-                threads.push_back(start_thread(
-                    "carillon-block",
-                    [kernel = shared_from_this(), block] { kernel->await_gate(block); }));
+                threads.push_back(
+                    start_thread("carillon-block", [kernel = shared_from_this(), block] {
+                        kernel->gate.wait(Gate::closed);
+                        if (kernel->gate == Gate::open) kernel->run(block);
+                    }));
             }
         } catch (...) {
             set_gate(Gate::never);
@@ -90,11 +143,6 @@ struct KernelThreads : std::enable_shared_from_this<KernelThreads> {
     void set_gate(Gate to) {
         gate = to;
         gate.notify_all();
-    }
-
-    void await_gate(unsigned block) {
-        gate.wait(Gate::closed);
-        if (gate == Gate::open) run(block);
     }
 
     void run(unsigned block) {
@@ -160,16 +208,17 @@ class EmulatedBackend final : public Backend {
     }
 
     std::unique_ptr<Allocation> allocate(std::size_t size) override {
-        if (vulkan_ == nullptr) return allocate_memfd(size);
-        return std::make_unique<ImportedAllocation>(*vulkan_, size, info_);
+        if (vulkan_ == nullptr) return allocate_host(size);
+        return allocate_vulkan(*vulkan_, size);
     }
 
     std::unique_ptr<Allocation> allocate_host(std::size_t size) override {
-        return allocate_memfd(size);
+        require_machine_memory(size);
+        return std::make_unique<MemfdAllocation>(size);
     }
 
     std::unique_ptr<Allocation> allocate_shared_host(std::size_t size) override {
-        return allocate_memfd(size);
+        return allocate_host(size);
     }
 
     std::unique_ptr<Allocation> register_host(std::span<std::byte> bytes,
@@ -199,29 +248,31 @@ class EmulatedBackend final : public Backend {
     std::shared_ptr<VulkanDevice> vulkan_;
 };
 
-using Runner = std::shared_ptr<BlockRunner const>;
-
-Runner& the_runner() {
-    static auto& runner = *new Runner;  // never destroyed: static kernels start later
+BlockRunner& the_runner() {
+    static auto& runner = *new BlockRunner;  // never destroyed: static kernels start later
     return runner;
 }
 
 }  // namespace
 
+std::unique_ptr<Allocation> register_range(std::span<std::byte> bytes) {
+    return std::make_unique<RegisteredRange>(bytes);
+}
+
 std::shared_ptr<Backend> open_emulated(EmulatedMemory memory, DeviceOptions const& options) {
     return std::make_shared<EmulatedBackend>(memory, options);
 }
 
-void set_block_runner(std::shared_ptr<BlockRunner const> runner) {
-    std::lock_guard const lock(ForkMutex<Runner>::get());
+void set_block_runner(BlockRunner runner) {
+    std::lock_guard const lock(ForkMutex<BlockRunner>::get());
     the_runner() = std::move(runner);
 }
 
 std::function<void(unsigned)> block_of(Program const& program) {
-    std::lock_guard const lock(ForkMutex<Runner>::get());
+    std::lock_guard const lock(ForkMutex<BlockRunner>::get());
     if (the_runner() == nullptr) return program.run_block;
-    return [runner = the_runner(), threads = program.threads, run_block = program.run_block](
-               unsigned block) { (*runner)(threads, block, run_block); };
+    return [runner = the_runner(), threads = program.threads,
+            run_block = program.run_block](unsigned block) { runner(threads, block, run_block); };
 }
 
 }  // namespace carillon::detail

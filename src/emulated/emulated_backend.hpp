@@ -2,8 +2,10 @@
 // Opens the emulated device, for src/devices.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
+#include <span>
 
 #include "carillon/detail/kernel/program.hpp"
 #include "carillon/device.hpp"
@@ -22,12 +24,17 @@ enum class EmulatedMemory : bool { memfd, vulkan };
 [[nodiscard]] std::shared_ptr<Backend> open_emulated(EmulatedMemory memory,
                                                      DeviceOptions const& options);
 
+// Registers memory of the caller until the allocation goes. The emulated device's threads use the
+// caller's addresses. Throws UsageError if some of the bytes are registered already: CUDA registers
+// none twice.
+[[nodiscard]] std::unique_ptr<Allocation> register_range(std::span<std::byte> bytes);
+
 // Calls `run_block(block)` in each of `threads` threads.
 using BlockRunner = std::function<void(unsigned threads, unsigned block,
                                        std::function<void(unsigned)> const& run_block)>;
 
 // For kernels that start from now on; nullptr: one thread runs a block.
-void set_block_runner(std::shared_ptr<BlockRunner const> runner);
+void set_block_runner(BlockRunner runner);
 
 // The function that runs a block, for a program that starts now.
 [[nodiscard]] std::function<void(unsigned)> block_of(Program const& program);

@@ -21,11 +21,6 @@ char const detail::layout_of_library = 0;
 
 namespace {
 
-// A negative timeout is over at once.
-std::chrono::nanoseconds waited(std::chrono::nanoseconds timeout) {
-    return std::max(timeout, std::chrono::nanoseconds(0));
-}
-
 // what() would end at a byte 0.
 std::string with_zeros_shown(std::string_view text) {
     std::string shown;
@@ -80,7 +75,10 @@ RefusedError::RefusedError(RefusalReason reason, std::string_view cause)
 
 TimeoutError::TimeoutError(std::string_view before, std::chrono::nanoseconds timeout,
                            std::string_view behind)
-    : Error(fmt::format("{}{}{}", before, detail::duration_text(waited(timeout)), behind)),
+    : Error(fmt::format("{}{}{}", before,
+                        // A negative timeout is over at once.
+                        detail::duration_text(std::max(timeout, std::chrono::nanoseconds(0))),
+                        behind)),
       before_(before),
       behind_(behind) {}
 

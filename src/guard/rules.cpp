@@ -4,44 +4,34 @@
 #include <execinfo.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <boost/core/demangle.hpp>
 #include <cstdint>
 #include <string_view>
-#include <utility>
 
 #include "guard/guard_reporter.hpp"
 
 namespace carillon::detail {
 namespace {
 
-struct StackFrame {
-    std::string object;  // the file's name
-    std::string text;
-};
-
-StackFrame describe_frame(void* address) {
+std::string describe_frame(void* address) {
     // A return address may be the first of the next function.
     auto const call = reinterpret_cast<std::uintptr_t>(address) - 1;
     Dl_info info{};
     if (::dladdr(reinterpret_cast<void*>(call), &info) == 0 || info.dli_fname == nullptr) {
-        return {{}, fmt::format("{:#x}", call)};
+        return fmt::format("{:#x}", call);
     }
     std::string_view const path = info.dli_fname;
-    std::string object(path.substr(path.rfind('/') + 1));  // the whole path if there is no /
     auto const base = reinterpret_cast<std::uintptr_t>(info.dli_fbase);
-    std::string text = fmt::format("{}+{:#x}", object, call - base);
-    if (info.dli_sname != nullptr) {
-        text = fmt::format("{} ({})", boost::core::demangle(info.dli_sname), text);
-    }
-    return {std::move(object), std::move(text)};
+    std::string where = fmt::format("{}+{:#x}", path.substr(path.rfind('/') + 1), call - base);
+    if (info.dli_sname == nullptr) return where;
+    return fmt::format("{} ({})", boost::core::demangle(info.dli_sname), where);
 }
 
-bool is_of_cuda(StackFrame const& frame) {
-    for (std::string_view const library : {"libcupti.", "libcuda.", "libcudart."}) {
-        if (frame.object.starts_with(library)) return true;
-    }
-    return false;
+bool is_of_cuda(std::string const& frame) {
+    return frame.find("libcupti.") != frame.npos || frame.find("libcuda.") != frame.npos ||
+           frame.find("libcudart.") != frame.npos;
 }
 
 constexpr std::string_view why_frees = "it frees only after every kernel of the context has ended";
@@ -85,18 +75,15 @@ constexpr std::array guard_rules{
 [[gnu::noinline]] std::vector<std::string> stack_of_caller() {
     std::array<void*, 64> addresses{};
     int const depth = ::backtrace(addresses.data(), static_cast<int>(addresses.size()));
-    std::vector<StackFrame> frames;
+    std::vector<std::string> stack;
     for (int i = 1; i < depth; ++i) {  // 0 is this function
-        frames.push_back(describe_frame(addresses.at(static_cast<std::size_t>(i))));
+        stack.push_back(describe_frame(addresses.at(static_cast<std::size_t>(i))));
     }
     // Skips the innermost frames, ours and CUDA's, up to the program's call. If CUDA cannot be
     // unwound, all frames stay.
-    auto first = frames.begin();
-    while (first != frames.end() && !is_of_cuda(*first)) ++first;
-    while (first != frames.end() && is_of_cuda(*first)) ++first;
-    if (first == frames.end()) first = frames.begin();
-    std::vector<std::string> stack;
-    for (; first != frames.end(); ++first) stack.push_back(std::move(first->text));
+    auto const first = std::find_if_not(std::find_if(stack.begin(), stack.end(), is_of_cuda),
+                                        stack.end(), is_of_cuda);
+    if (first != stack.end()) stack.erase(stack.begin(), first);
     return stack;
 }
 

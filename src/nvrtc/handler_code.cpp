@@ -13,7 +13,6 @@
 #include <iterator>
 #include <map>
 #include <mutex>
-#include <system_error>
 #include <utility>
 
 #include "carillon/bytes.hpp"
@@ -69,22 +68,9 @@ std::optional<Nvrtc::Compiled> from_a_file(std::string_view bytes, std::string_v
 }
 
 // The machine code that this process has compiled.
-class CompiledHere {
-   public:
-    std::optional<Nvrtc::Compiled> find(std::string const& key) {
-        std::lock_guard const lock(mutex_);
-        auto const found = all_.find(key);
-        return found == all_.end() ? std::nullopt : std::optional(found->second);
-    }
-    void keep(std::string const& key, Nvrtc::Compiled const& compiled) {
-        std::lock_guard const lock(mutex_);
-        all_.insert_or_assign(key, compiled);
-    }
-    [[nodiscard]] static CompiledHere& own() { return PerProcess<CompiledHere>::get(); }
-
-   private:
-    std::mutex mutex_;
-    std::map<std::string, Nvrtc::Compiled> all_;
+struct CompiledHere {
+    std::mutex mutex;
+    std::map<std::string, Nvrtc::Compiled> all;
 };
 
 // Throws UsageError for a text with a byte 0, at which NVRTC would stop.
@@ -196,9 +182,11 @@ std::filesystem::path HandlerCache::file_of(std::string_view key) const {
 }
 
 std::optional<Nvrtc::Compiled> HandlerCache::find(std::string const& key) const {
-    if (auto here = CompiledHere::own().find(key)) return here;
+    auto& [mutex, all] = PerProcess<CompiledHere>::get();
+    std::lock_guard const lock(mutex);
+    if (auto const here = all.find(key); here != all.end()) return here->second;
     auto found = find_file(key);
-    if (found) CompiledHere::own().keep(key, *found);
+    if (found) all.emplace(key, *found);
     return found;
 }
 
@@ -211,7 +199,11 @@ std::optional<Nvrtc::Compiled> HandlerCache::find_file(std::string const& key) c
 
 void HandlerCache::keep(std::string const& key, Nvrtc::Compiled const& compiled) const noexcept {
     try {
-        CompiledHere::own().keep(key, compiled);
+        {
+            auto& [mutex, all] = PerProcess<CompiledHere>::get();
+            std::lock_guard const lock(mutex);
+            all.insert_or_assign(key, compiled);
+        }
         if (folder_.empty()) return;
         namespace fs = std::filesystem;
         if (fs::create_directories(folder_)) fs::permissions(folder_, fs::perms::owner_all);

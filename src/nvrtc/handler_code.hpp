@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A handler that was compiled from text, the devices that have loaded it, and what is kept of it.
+// A handler as text: the input of NVRTC, what is kept of the result, and the devices that have
+// loaded it.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <mutex>
@@ -18,10 +20,34 @@
 #include "carillon/kernel_options.hpp"
 #include "carillon/launch.hpp"
 #include "device/backend.hpp"
-#include "nvrtc/handler_source.hpp"
 #include "nvrtc/nvrtc.hpp"
 
 namespace carillon::detail {
+
+// The folder with the library's headers: `chosen`, $CARILLON_HEADERS, or a folder near the library
+// or the program. Throws UnsupportedError if it has none.
+[[nodiscard]] std::filesystem::path find_headers(std::filesystem::path const& chosen);
+
+// A hash of their content. Throws SystemError.
+[[nodiscard]] std::uint64_t hash_of_headers(std::filesystem::path const& folder);
+
+// `before` goes before the text, whose lines are counted from 1 as those of "handler".
+[[nodiscard]] NvrtcProgram handler_source(std::string_view before, std::string_view text,
+                                          std::uint32_t request_bytes, std::uint32_t reply_bytes);
+
+// Whether a text that is compiled with these options may include files other than the library's and
+// its replacements of standard headers: their content is then unknown here. Also true for a text
+// that has the words "include", "embed" or "__has_" elsewhere.
+[[nodiscard]] bool may_include_others(std::string_view text,
+                                      std::vector<std::string> const& options);
+
+// Facts that the kernels of a handler contain.
+struct TextKernelFacts {
+    unsigned threads = 1;  // of a block
+    bool bounded = false;  // which of the two forms of a kernel is not empty
+};
+// Throws FormatError if it is no such machine code.
+[[nodiscard]] TextKernelFacts facts_of(std::string_view cubin);
 
 // Machine code that was compiled before, in this process and in files.
 class HandlerCache {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nvrtc/handler_source.hpp"
-
+// The input of NVRTC for a handler: its text, and the library's headers around it.
 #include <dlfcn.h>
 #include <elf.h>
 #include <fmt/format.h>
@@ -8,17 +7,20 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iterator>
 #include <optional>
+#include <sstream>
 #include <system_error>
 #include <vector>
 
 #include "carillon/detail/host/message_types.hpp"
 #include "carillon/detail/kernel/text_kernel.hpp"
 #include "carillon/error.hpp"
+#include "nvrtc/handler_code.hpp"
 
 namespace carillon::detail {
 namespace {
@@ -105,51 +107,19 @@ std::vector<fs::path> headers_in(fs::path const& folder) try {
     throw SystemError(fmt::format("list {}", folder.string()), error.code().value());
 }
 
-// Joins lines that end in a backslash with the next.
-std::string spliced(std::string_view text) {
-    std::string whole;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        std::string_view const rest = text.substr(i);
-        if (rest.starts_with("\\\n") || rest.starts_with("\\\r\n")) {
-            i += rest[1] == '\n' ? 1 : 2;
-        } else {
-            whole += text[i];
-        }
-    }
-    return whole;
-}
-
-std::string_view after_blanks(std::string_view text) {
-    return text.substr(std::min(text.find_first_not_of(" \t"), text.size()));
-}
-
-// Whether a line is an #include of a known header.
-bool includes_known(std::string_view line) {
-    line = after_blanks(line);
-    if (!line.starts_with('#')) return false;
-    line = after_blanks(line.substr(1));
-    constexpr std::string_view word = "include";
-    if (!line.starts_with(word)) return false;
-    line = after_blanks(line.substr(word.size()));
-    if (!line.starts_with('<') && !line.starts_with('"')) return false;
-    std::string_view const name = line.substr(1, line.find_first_of(">\"", 1) - 1);
-    // A header in the program's folder would come before its replacement.
+// The rest of a line behind an #include of a known header; without one, the line.
+std::string_view behind_known_include(std::string const& line) {
+    int begin = 0;
+    (void)std::sscanf(line.c_str(), " # include %n", &begin);
+    std::string_view const rest = std::string_view(line).substr(static_cast<std::size_t>(begin));
+    std::string_view const name = rest.substr(0, rest.find_first_of(">\"", 1));
+    bool const of_library = name.starts_with("<carillon/") || name.starts_with("\"carillon/");
+    // A standard header in the program's folder would come before its replacement.
     bool const of_standard =
-        line.starts_with('<') &&
-        std::find(std_headers.begin(), std_headers.end(), name) != std_headers.end();
-    bool const of_library = name.starts_with("carillon/") && name.find("..") == name.npos;
-    return of_library || of_standard;
-}
-
-// Whether a line has a directive that may read files.
-bool may_read_files(std::string_view line) {
-    auto const has = [&](std::string_view part) { return line.find(part) != line.npos; };
-    if (has("__has_")) return true;
-    std::size_t const mark = std::min(line.find('#'), line.find("%:"));
-    if (mark == line.npos) return false;
-    // A comment there may end on another line, before the directive's name.
-    bool const hidden = after_blanks(line.substr(mark + 1)).starts_with("/*");
-    return hidden || ((has("include") || has("embed")) && !includes_known(line));
+        name.starts_with('<') &&
+        std::find(std_headers.begin(), std_headers.end(), name.substr(1)) != std_headers.end();
+    bool const known = of_standard || (of_library && name.find("..") == name.npos);
+    return begin != 0 && known ? rest.substr(name.size()) : line;
 }
 
 }  // namespace
@@ -203,11 +173,16 @@ bool may_include_others(std::string_view text, std::vector<std::string> const& o
                                        [&](auto word) { return each.starts_with(word); });
         if (reads || each.find("pch") != std::string::npos) return true;
     }
-    std::string const whole = spliced(text);
-    for (std::string_view rest = whole; !rest.empty();) {
-        std::size_t const end = rest.find('\n');
-        if (may_read_files(rest.substr(0, end))) return true;
-        rest = end == rest.npos ? std::string_view() : rest.substr(end + 1);
+    std::istringstream lines{std::string(text)};
+    for (std::string line, more; std::getline(lines, line);) {
+        // A line that ends in a backslash goes on in the next one.
+        while ((line.ends_with('\\') || line.ends_with("\\\r")) && std::getline(lines, more)) {
+            line.replace(line.rfind('\\'), line.npos, more);
+        }
+        std::string_view const rest = behind_known_include(line);
+        for (std::string_view const word : {"include", "embed", "__has_"}) {
+            if (rest.find(word) != rest.npos) return true;
+        }
     }
     return false;
 }

@@ -8,8 +8,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <random>
-#include <string>
-#include <utility>
 
 #include "carillon/error.hpp"
 #include "carillon/file_descriptor.hpp"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "os/unix_listener.hpp"
-
+// A Unix socket that listens, and its file.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
@@ -14,6 +13,7 @@
 
 #include "carillon/error.hpp"
 #include "os/process.hpp"
+#include "os/unix_socket.hpp"
 
 namespace carillon::detail {
 namespace {

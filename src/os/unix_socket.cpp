@@ -53,11 +53,6 @@ bool says_closed(int error) {
     return error == EPIPE || error == ECONNRESET || error == ECONNREFUSED || error == ENOTCONN;
 }
 
-bool is_readable(int fd) {
-    ::pollfd now{fd, POLLIN, 0};
-    return ::poll(&now, 1, 0) == 1;
-}
-
 void check_sent(std::size_t bytes, std::size_t descriptors) {
     if (bytes != 0 && bytes <= most_socket_bytes && descriptors <= most_socket_descriptors) return;
     throw UsageError(
@@ -215,7 +210,8 @@ UnixSocket::PeerProcess UnixSocket::peer_process() const {
     if (::getsockopt(fd_.get(), SOL_SOCKET, so_peerpidfd, &found, &size) == 0) {
         PeerProcess process{FileDescriptor(found)};
         if (process.end.get() < 0) fail_socket("getsockopt(SO_PEERPIDFD)");
-        process.ended = is_readable(process.end.get());
+        ::pollfd now{process.end.get(), POLLIN, 0};
+        process.ended = ::poll(&now, 1, 0) == 1;
         return process;
     }
     if (errno == ESRCH) return {{}, true};

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <ctime>
-#include <limits>
 #include <numeric>
 
 #include "carillon/cores.hpp"
@@ -132,14 +131,6 @@ std::vector<RolePages> measure_roles(Prober& prober, unsigned roles, unsigned ro
     return all;
 }
 
-// The medians of the reply pages, with one request page.
-std::vector<double> measure_reply_pages(Prober& prober, unsigned role, std::uint32_t request_page,
-                                        Clock::time_point deadline) {
-    std::vector<ChannelLocation> locations;
-    for (std::uint32_t page = 0; page < pages; ++page) locations.push_back({request_page, page});
-    return medians_of(prober, role, locations, reply_rounds, deadline);
-}
-
 // The cores that this thread may run on, best first; they take turns.
 std::vector<RankedProcessor> measure_cores(Prober& prober, unsigned role, ChannelLocation location,
                                            Clock::time_point deadline) {
@@ -222,8 +213,12 @@ PlacementProfile tune(Device const& device, TuneOptions const& options, LaunchPr
     Prober prober(device, memory, Pins(roles), launch, 2 * limit + std::chrono::seconds(10));
     auto const measured = measure_roles(prober, roles, options.rounds, start + limit * 6 / 10);
     RolePages const& best = measured.front();
+    std::vector<ChannelLocation> locations;
+    for (std::uint32_t page = 0; page < pages; ++page) {
+        locations.push_back({best.best_page(), page});
+    }
     std::vector<double> const replies =
-        measure_reply_pages(prober, best.role, best.best_page(), start + limit * 7 / 10);
+        medians_of(prober, best.role, locations, reply_rounds, start + limit * 7 / 10);
     auto const reply_page = static_cast<std::uint32_t>(fastest(replies));
 
     PlacementProfile profile;

@@ -89,14 +89,6 @@ std::uint32_t Prober::line_of(std::uint32_t part, std::size_t bytes, Tag trip) c
     return part * lines + ((trip * step) & (memory_.capacity() - 1));
 }
 
-std::uint32_t Prober::request_line(std::uint32_t part, Tag trip) const {
-    return line_of(part, ChannelTable::request_bytes(memory_.shape()), trip);
-}
-
-std::uint32_t Prober::reply_line(std::uint32_t part, Tag trip) const {
-    return line_of(part, ChannelTable::host_bytes(memory_.shape()), trip);
-}
-
 std::uint32_t Prober::trip(Role& role, std::uint32_t reply, std::uint32_t next) {
     Tag const tag = ++role.tag;
     Line* const to = reinterpret_cast<Line*>(table_.in_device_memory) + role.at;
@@ -117,15 +109,19 @@ void Prober::walk(unsigned role, std::span<ChannelLocation const> locations,
                   std::span<ProbeSamples> samples) {
     Role& walker = roles_[role];
     auto const request_at = [&](std::size_t i) {
-        return request_line(locations[i].in_device_memory, walker.tag);
+        std::size_t const bytes = ChannelTable::request_bytes(memory_.shape());
+        return line_of(locations[i].in_device_memory, bytes, walker.tag);
+    };
+    auto const reply_at = [&](std::size_t i) {
+        std::size_t const bytes = ChannelTable::host_bytes(memory_.shape());
+        return line_of(locations[i].in_host_memory, bytes, walker.tag);
     };
     if (locations.empty()) return;
     // The walk begins where the last trip led: one more trip leads to its start.
-    (void)trip(walker, reply_line(locations[0].in_host_memory, walker.tag), request_at(0));
+    (void)trip(walker, reply_at(0), request_at(0));
     for (std::size_t i = 0; i < locations.size(); ++i) {
-        std::uint32_t const reply = reply_line(locations[i].in_host_memory, walker.tag);
         std::uint32_t const next = i + 1 < locations.size() ? request_at(i + 1) : walker.at;
-        samples[i].push_back(trip(walker, reply, next));
+        samples[i].push_back(trip(walker, reply_at(i), next));
     }
 }
 

@@ -47,8 +47,6 @@ class Prober {
 
     // The line of a trip in a part of `bytes` bytes.
     [[nodiscard]] std::uint32_t line_of(std::uint32_t part, std::size_t bytes, Tag trip) const;
-    [[nodiscard]] std::uint32_t request_line(std::uint32_t part, Tag trip) const;
-    [[nodiscard]] std::uint32_t reply_line(std::uint32_t part, Tag trip) const;
     std::uint32_t trip(Role& role, std::uint32_t reply, std::uint32_t next);
     void await_start();
     void ask_to_stop();

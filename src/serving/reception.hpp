@@ -19,7 +19,6 @@
 #include <vector>
 
 #include "carillon/server.hpp"
-#include "os/unix_listener.hpp"
 #include "os/unix_socket.hpp"
 #include "serving/client_messages.hpp"
 

@@ -59,11 +59,6 @@ constexpr unsigned most_threads = 1024;
 constexpr std::size_t least_stack = std::size_t{16} * 1024;
 constexpr std::size_t most_stack = std::size_t{1} << 47U;
 
-// Unwritten memory differs from one seed to the next.
-std::byte pattern_of(std::uint64_t seed) {
-    return seed % 2 == 0 ? std::byte{0xA5} : std::byte{0x5A};
-}
-
 // Makes this CPU thread run as a block, with its index, as long as it lives.
 class Current {
    public:
@@ -96,10 +91,9 @@ std::string describe(Rank const& ranks) {
     return fmt::format("{} to {}", ranks.first, ranks.last);
 }
 
-// "threads 0 and 2 to 31"
+// "0 and 2 to 31"
 std::string describe(std::vector<Rank> const& ranks) {
-    bool const one = ranks.size() == 1 && ranks[0].first == ranks[0].last;
-    std::string text = one ? "thread " : "threads ";
+    std::string text;
     for (std::size_t i = 0; i != ranks.size(); ++i) {
         if (i != 0) text += i + 1 == ranks.size() ? " and " : ", ";
         text += describe(ranks[i]);
@@ -107,45 +101,48 @@ std::string describe(std::vector<Rank> const& ranks) {
     return text;
 }
 
-std::string barriers(unsigned count) {
-    if (count == 0) return "";
-    return fmt::format(" after {} barrier{}", count, count == 1 ? "" : "s");
-}
-
 // Describes what all of some threads do.
 std::string describe(ThreadState const& state, bool one) {
-    bool const waits = state.wait.whom != BlockWait::For::nobody && !state.ended;
     bool const at_barrier = state.wait.whom == BlockWait::For::block;
+    std::string text;
     if (state.ended || (at_barrier && state.wait.where.file == nullptr)) {
-        return fmt::format("{} returned{}", one ? "has" : "have", barriers(state.barriers));
+        text = one ? "has returned" : "have returned";
+    } else {
+        text = fmt::format("{} at {}", one ? "waits" : "wait", state.wait.call);
+        if (at_barrier)
+            text += fmt::format(" ({}:{})", state.wait.where.file, state.wait.where.line);
     }
-    std::string text = fmt::format("{} at {}", one ? "waits" : "wait", state.wait.call);
-    if (waits && at_barrier) {
-        text += fmt::format(" ({}:{})", state.wait.where.file, state.wait.where.line);
-    }
-    return text + barriers(state.barriers);
+    if (state.barriers == 0) return text;
+    return text +
+           fmt::format(" after {} barrier{}", state.barriers, state.barriers == 1 ? "" : "s");
 }
 
+// Threads that do the same.
 struct Alike {
     ThreadState state;
     std::vector<Rank> ranks;
 };
 
-bool alike(ThreadState const& one, ThreadState const& other) {
-    return one.barriers == other.barriers && describe(one, true) == describe(other, true);
-}
-
-void add(std::vector<Alike>& groups, unsigned rank, ThreadState const& state) {
-    for (Alike& each : groups) {
-        if (!alike(each.state, state)) continue;
-        if (each.ranks.back().last + 1 == rank) {
-            each.ranks.back().last = rank;
-        } else {
-            each.ranks.push_back({rank, rank});
-        }
-        return;
+// "threads 0 and 2 to 31 wait at ...; thread 1 has returned", for all threads in order.
+std::string describe_threads(std::vector<ThreadState> const& threads) {
+    std::vector<Alike> groups;
+    for (unsigned i = 0; i != threads.size(); ++i) {
+        auto const same = [&, own = describe(threads[i], true)](Alike const& each) {
+            return describe(each.state, true) == own;
+        };
+        auto group = std::find_if(groups.begin(), groups.end(), same);
+        if (group == groups.end()) group = groups.insert(group, {threads[i], {}});
+        bool const next = !group->ranks.empty() && group->ranks.back().last + 1 == i;
+        if (next) group->ranks.back().last = i;
+        if (!next) group->ranks.push_back({i, i});
     }
-    groups.push_back({state, {{rank, rank}}});
+    std::vector<std::string> texts;
+    for (auto const& [state, ranks] : groups) {
+        bool const one = ranks.size() == 1 && ranks[0].first == ranks[0].last;
+        texts.push_back(
+            fmt::format("thread{} {} {}", one ? "" : "s", describe(ranks), describe(state, one)));
+    }
+    return fmt::format("{}", fmt::join(texts, "; "));
 }
 
 }  // namespace
@@ -195,12 +192,15 @@ void FiberBlock::run(std::uint64_t seed, unsigned index, std::function<void()> c
         }
     }
     if (!failed_) return;
-    abandon_threads();
+    for (Thread& each : all_) {
+        if (!each.state.ended) each.fiber.abandon();
+    }
     std::rethrow_exception(std::exchange(failure_, nullptr));
 }
 
 void FiberBlock::begin(std::uint64_t seed, std::function<void()> const& body) {
-    memory_.begin(pattern_of(seed));
+    // Unwritten memory differs from one seed to the next.
+    memory_.begin(seed % 2 == 0 ? std::byte{0xA5} : std::byte{0x5A});
     seed_ = seed;
     random_ = Random(seed);
     body_ = &body;
@@ -286,12 +286,6 @@ void FiberBlock::fail_by_barrier() {
                            describe_threads(states)))));
 }
 
-void FiberBlock::abandon_threads() {
-    for (Thread& each : all_) {
-        if (!each.state.ended) each.fiber.abandon();
-    }
-}
-
 void FiberBlock::fail(std::exception_ptr why) {
     failed_ = true;
     failure_ = std::move(why);
@@ -359,17 +353,6 @@ unsigned FiberBlock::lanes() const {
 
 unsigned FiberBlock::lanes_of(unsigned first) const {
     return std::min(threads_ - first, lanes_per_warp);
-}
-
-std::string describe_threads(std::vector<ThreadState> const& threads) {
-    std::vector<Alike> groups;
-    for (unsigned i = 0; i != threads.size(); ++i) add(groups, i, threads[i]);
-    std::vector<std::string> texts;
-    for (Alike const& each : groups) {
-        bool const one = each.ranks.size() == 1 && each.ranks[0].first == each.ranks[0].last;
-        texts.push_back(describe(each.ranks) + " " + describe(each.state, one));
-    }
-    return fmt::format("{}", fmt::join(texts, "; "));
 }
 
 }  // namespace carillon::detail

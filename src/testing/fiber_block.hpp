@@ -81,9 +81,6 @@ struct ThreadState {
     unsigned barriers = 0;  // barriers that it has left since it got its request
 };
 
-// "threads 0 and 2 to 31 wait at ...; thread 1 has returned", for all threads in order.
-[[nodiscard]] std::string describe_threads(std::vector<ThreadState> const& threads);
-
 // Throws UsageError for a stack that is too small, or larger than any address space.
 void require_stack(std::size_t stack_bytes);
 
@@ -141,7 +138,6 @@ class FiberBlock final : public TestedBlock {
     void leave(Barrier& barrier, unsigned first, unsigned count);
     void tell_votes(Warp& warp, unsigned first, unsigned count);
     void fail_by_barrier();
-    void abandon_threads();
     [[nodiscard]] unsigned lanes_of(unsigned first) const;
 
     unsigned threads_;

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <atomic>
-#include <memory>
 
 #include "carillon/detail/host/door.hpp"
 #include "carillon/error.hpp"
@@ -52,18 +51,14 @@ std::atomic<bool> is_there{false};
 
 ThreadedBlocks::ThreadedBlocks(std::uint64_t seed, std::size_t stack_bytes) try {
     detail::require_stack(stack_bytes);
-    auto runner = std::make_shared<detail::BlockRunner const>(
-        [seed, stack_bytes](unsigned threads, unsigned block, auto const& run_block) {
-            detail::in_call(class_name, [&] {
-                detail::FiberBlock(threads, stack_bytes).run(seed, block, [&] {
-                    run_block(block);
-                });
-            });
-        });
     if (is_there.exchange(true)) {
         throw UsageError("there is another one: it would decide how kernels run no more");
     }
-    detail::set_block_runner(std::move(runner));
+    detail::set_block_runner([=](unsigned threads, unsigned block, auto const& run_block) {
+        detail::in_call(class_name, [&] {
+            detail::FiberBlock(threads, stack_bytes).run(seed, block, [&] { run_block(block); });
+        });
+    });
 } catch (...) {
     detail::throw_named(class_name);
 }

@@ -31,15 +31,6 @@ class ForeignSharedMemory final : public Allocation {
     SharedMemory memory_;
 };
 
-class ForeignVulkanMemory final : public VulkanAllocation {
-   public:
-    ForeignVulkanMemory(VulkanDevice const& vulkan, FileDescriptor fd, std::size_t bytes,
-                        DeviceInfo const& info)
-        : VulkanAllocation(vulkan.import(std::move(fd), bytes), bytes, info) {
-        keep_mapping_from_children(host, block().allocated());
-    }
-};
-
 // Mesa's CPU driver exports a file, and reads from any descriptor that it imports: a pipe would
 // block it. A GPU's driver exports an opaque descriptor, and checks it itself.
 void require_file(FileDescriptor const& fd, std::size_t size) {
@@ -59,10 +50,9 @@ std::unique_ptr<Allocation> import(FileDescriptor fd, std::size_t size,
     if (size == 0) throw UsageError("0 bytes were announced");
     require_addressable(size);
     if (!uuid) require_file(fd, size);
-    auto const device = VulkanDevice::open(uuid, {});
-    DeviceInfo info;
-    device->describe(info);
-    return std::make_unique<ForeignVulkanMemory>(*device, std::move(fd), size, info);
+    auto block = VulkanDevice::open(uuid, {})->import(std::move(fd), size);
+    keep_mapping_from_children(block->host, block->allocated);
+    return block;
 }
 
 std::unique_ptr<Allocation> map(FileDescriptor fd, std::size_t size, MemorySource source,

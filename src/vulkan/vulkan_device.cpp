@@ -115,101 +115,11 @@ bool has_extension(vk::raii::PhysicalDevice const& device, std::string_view name
 constexpr auto handle_type = vk::ExternalMemoryHandleTypeFlagBits::eOpaqueFd;
 
 // Identifies the file of a descriptor.
-class Identity {
-   public:
-    explicit Identity(FileDescriptor const& fd) {
-        struct stat found {};
-        if (::fstat(fd.get(), &found) == 0) of_ = {found.st_dev, found.st_ino};
-    }
-    [[nodiscard]] bool operator==(Identity const&) const = default;
-
-   private:
-    std::pair<dev_t, ino_t> of_;
-};
-
-// The parts of its device that a block needs.
-struct VulkanContext {
-    std::shared_ptr<VulkanDevice const> owner;
-    vk::raii::Device const* device = nullptr;
-    std::uint32_t memory_type = 0;
-    std::size_t atom = 1;
-};
-
-// Allocated (`import_fd` empty) or imported, and mapped. The memory is bound to no buffer: an
-// NVIDIA driver keeps exportable buffers out of the device-local mappable memory type, but the
-// memory itself can be exported.
-class Block final : public VulkanBlock {
-   public:
-    Block(VulkanContext context, std::size_t size, FileDescriptor import_fd)
-        : context_(std::move(context)),
-          allocated_((size + context_.atom - 1) / context_.atom * context_.atom),
-          memory_(make_memory(std::move(import_fd))) {
-        mapped_ = vulkan_call("vkMapMemory", [&] { return memory_.mapMemory(0, VK_WHOLE_SIZE); });
-    }
-
-    ~Block() override { memory_.unmapMemory(); }
-    Block& operator=(Block&&) = delete;
-
-    void* mapped() const override { return mapped_; }
-    std::size_t allocated() const override { return allocated_; }
-
-    FileDescriptor export_fd() const override {
-        FileDescriptor fd(vulkan_call("vkGetMemoryFdKHR", [&] {
-            return context_.device->getMemoryFdKHR({*memory_, handle_type});
-        }));
-        fd.close_on_exec();  // Vulkan leaves that to the driver, and lavapipe does not do it
-        return fd;
-    }
-
-    void flush(void const* where, std::size_t size) const override {
-        unflushed_.flush(whole_atoms(where, size), [this](vk::MappedMemoryRange const& range) {
-            vulkan_call("vkFlushMappedMemoryRanges",
-                        [&] { context_.device->flushMappedMemoryRanges(range); });
-        });
-    }
-
-    void invalidate(void const* where, std::size_t size) const override {
-        vulkan_call("vkInvalidateMappedMemoryRanges", [&] {
-            context_.device->invalidateMappedMemoryRanges(whole_atoms(where, size));
-        });
-    }
-
-   private:
-    vk::raii::DeviceMemory make_memory(FileDescriptor import_fd) const {
-        vk::ExportMemoryAllocateInfo const export_info(handle_type);
-        vk::ImportMemoryFdInfoKHR const import_info(handle_type, import_fd.get());
-        vk::MemoryAllocateInfo allocate_info(allocated_, context_.memory_type);
-        bool const import = import_fd.get() >= 0;
-        allocate_info.pNext = import ? static_cast<void const*>(&import_info) : &export_info;
-        Identity const imported(import_fd);
-        try {
-            auto memory = vulkan_call(
-                "vkAllocateMemory", [&] { return context_.device->allocateMemory(allocate_info); });
-            (void)import_fd.release();  // a successful import owns the descriptor
-            return memory;
-        } catch (VulkanError const&) {
-            // It should stay ours, but Mesa 22.3 closes it: its number may be another file's by
-            // now.
-            if (!(Identity(import_fd) == imported)) (void)import_fd.release();
-            throw;
-        }
-    }
-
-    vk::MappedMemoryRange whole_atoms(void const* where, std::size_t size) const {
-        auto const begin = static_cast<std::size_t>(static_cast<std::byte const*>(where) -
-                                                    static_cast<std::byte const*>(mapped_));
-        std::size_t const first = begin / context_.atom * context_.atom;
-        std::size_t const past = (begin + size + context_.atom - 1) / context_.atom * context_.atom;
-        bool const to_end = past >= allocated_;
-        return {*memory_, first, to_end ? VK_WHOLE_SIZE : past - first};
-    }
-
-    VulkanContext context_;
-    std::size_t allocated_;
-    vk::raii::DeviceMemory memory_;
-    void* mapped_ = nullptr;
-    mutable Unflushed<vk::MappedMemoryRange> unflushed_;
-};
+std::pair<dev_t, ino_t> file_of(FileDescriptor const& fd) {
+    struct stat found {};
+    (void)::fstat(fd.get(), &found);
+    return {found.st_dev, found.st_ino};
+}
 
 class OpenedDevice final : public VulkanDevice, public std::enable_shared_from_this<OpenedDevice> {
    public:
@@ -241,11 +151,8 @@ class OpenedDevice final : public VulkanDevice, public std::enable_shared_from_t
     }
 
    private:
-    std::unique_ptr<VulkanBlock> make_block(std::size_t size, FileDescriptor fd) const {
-        return std::make_unique<Block>(
-            VulkanContext{shared_from_this(), &device_, memory_type_, atom_}, size, std::move(fd));
-    }
-
+    friend class Block;
+    std::unique_ptr<VulkanBlock> make_block(std::size_t size, FileDescriptor fd) const;
     vk::raii::Device make_device() const;
     void choose_memory_type(DeviceOptions const& options);
     void check_heap(std::size_t size) const;
@@ -258,6 +165,89 @@ class OpenedDevice final : public VulkanDevice, public std::enable_shared_from_t
     bool coherent_ = true;
     std::size_t atom_ = 1;
 };
+
+// Allocated (`import_fd` empty) or imported, and mapped. The memory is bound to no buffer: an
+// NVIDIA driver keeps exportable buffers out of the device-local mappable memory type, but the
+// memory itself can be exported.
+class Block final : public VulkanBlock {
+   public:
+    Block(std::shared_ptr<OpenedDevice const> opened, std::size_t bytes, FileDescriptor import_fd)
+        : opened_(std::move(opened)), memory_(make_memory(bytes, std::move(import_fd))) {
+        host = vulkan_call("vkMapMemory", [&] { return memory_.mapMemory(0, VK_WHOLE_SIZE); });
+        size = bytes;
+        allocated = whole_atoms(bytes);
+        coherent = opened_->coherent_;
+        atom_size = opened_->atom_;
+    }
+
+    ~Block() override {
+        imported.reset();
+        memory_.unmapMemory();
+    }
+    Block& operator=(Block&&) = delete;
+
+    FileDescriptor export_fd() const override {
+        FileDescriptor fd(vulkan_call("vkGetMemoryFdKHR", [&] {
+            return opened_->device_.getMemoryFdKHR({*memory_, handle_type});
+        }));
+        fd.close_on_exec();  // Vulkan leaves that to the driver, and lavapipe does not do it
+        return fd;
+    }
+
+    void flush(void const* where, std::size_t length) const override {
+        unflushed_.flush(whole_atoms(where, length), [this](vk::MappedMemoryRange const& range) {
+            vulkan_call("vkFlushMappedMemoryRanges",
+                        [&] { opened_->device_.flushMappedMemoryRanges(range); });
+        });
+    }
+
+    void invalidate(void const* where, std::size_t length) const override {
+        vulkan_call("vkInvalidateMappedMemoryRanges", [&] {
+            opened_->device_.invalidateMappedMemoryRanges(whole_atoms(where, length));
+        });
+    }
+
+   private:
+    vk::raii::DeviceMemory make_memory(std::size_t bytes, FileDescriptor import_fd) const {
+        vk::ExportMemoryAllocateInfo const export_info(handle_type);
+        vk::ImportMemoryFdInfoKHR const import_info(handle_type, import_fd.get());
+        vk::MemoryAllocateInfo allocate_info(whole_atoms(bytes), opened_->memory_type_);
+        bool const import = import_fd.get() >= 0;
+        allocate_info.pNext = import ? static_cast<void const*>(&import_info) : &export_info;
+        auto const before = file_of(import_fd);
+        try {
+            auto memory = vulkan_call(
+                "vkAllocateMemory", [&] { return opened_->device_.allocateMemory(allocate_info); });
+            (void)import_fd.release();  // a successful import owns the descriptor
+            return memory;
+        } catch (VulkanError const&) {
+            // It should stay ours, but Mesa 22.3 closes it: its number may be another file's by
+            // now.
+            if (file_of(import_fd) != before) (void)import_fd.release();
+            throw;
+        }
+    }
+
+    std::size_t whole_atoms(std::size_t bytes) const {
+        return (bytes + opened_->atom_ - 1) / opened_->atom_ * opened_->atom_;
+    }
+    vk::MappedMemoryRange whole_atoms(void const* where, std::size_t length) const {
+        auto const begin = static_cast<std::size_t>(static_cast<std::byte const*>(where) -
+                                                    static_cast<std::byte const*>(host));
+        std::size_t const first = begin / opened_->atom_ * opened_->atom_;
+        std::size_t const past = whole_atoms(begin + length);
+        bool const to_end = past >= allocated;
+        return {*memory_, first, to_end ? VK_WHOLE_SIZE : past - first};
+    }
+
+    std::shared_ptr<OpenedDevice const> opened_;
+    vk::raii::DeviceMemory memory_;
+    mutable Unflushed<vk::MappedMemoryRange> unflushed_;
+};
+
+std::unique_ptr<VulkanBlock> OpenedDevice::make_block(std::size_t size, FileDescriptor fd) const {
+    return std::make_unique<Block>(shared_from_this(), size, std::move(fd));
+}
 
 vk::raii::Device OpenedDevice::make_device() const {
     if (!has_extension(physical_, VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME)) {

@@ -8,8 +8,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <utility>
-#include <vector>
 
 #include "carillon/device.hpp"
 #include "carillon/device_info.hpp"
@@ -20,17 +18,12 @@ namespace carillon::detail {
 
 using Uuid = std::array<std::uint8_t, 16>;
 
-// One block of Vulkan memory, mapped. Keeps its device open.
-class VulkanBlock {
+// Memory from Vulkan, mapped. It keeps its device open. Its user sets the device's address, and
+// zeroes the memory.
+class VulkanBlock : public Allocation {
    public:
-    virtual ~VulkanBlock() = default;
-    [[nodiscard]] virtual void* mapped() const = 0;
-    // Bytes of the Vulkan allocation: the size asked for, in whole atoms.
-    [[nodiscard]] virtual std::size_t allocated() const = 0;
-    [[nodiscard]] virtual FileDescriptor export_fd() const = 0;
-    // For whole atoms of the range; throws VulkanError.
-    virtual void flush(void const* where, std::size_t size) const = 0;
-    virtual void invalidate(void const* where, std::size_t size) const = 0;
+    std::size_t allocated = 0;       // bytes of the Vulkan allocation: `size` in whole atoms
+    std::shared_ptr<void> imported;  // what its descriptor was imported into: freed before it
 };
 
 class VulkanDevice {
@@ -50,33 +43,6 @@ class VulkanDevice {
     // Maps memory that `fd` exports; `size` is that of the exported allocation.
     [[nodiscard]] virtual std::unique_ptr<VulkanBlock> import(FileDescriptor fd,
                                                               std::size_t size) const = 0;
-};
-
-// Device memory in a mapped Vulkan block. The derived class sets the device's address, and zeroes
-// the memory when it can.
-class VulkanAllocation : public Allocation {
-   public:
-    VulkanAllocation(std::unique_ptr<VulkanBlock> block, std::size_t bytes, DeviceInfo const& info)
-        : block_(std::move(block)) {
-        host = block_->mapped();
-        size = bytes;
-        coherent = info.coherent;
-        atom_size = info.atom_size;
-    }
-
-    void flush(void const* where, std::size_t length) const override {
-        block_->flush(where, length);
-    }
-    void invalidate(void const* where, std::size_t length) const override {
-        block_->invalidate(where, length);
-    }
-    [[nodiscard]] FileDescriptor export_fd() const override { return block_->export_fd(); }
-
-   protected:
-    [[nodiscard]] VulkanBlock const& block() const { return *block_; }
-
-   private:
-    std::unique_ptr<VulkanBlock> block_;
 };
 
 }  // namespace carillon::detail

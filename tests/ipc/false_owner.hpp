@@ -13,7 +13,6 @@
 #include <variant>
 #include <vector>
 
-#include "os/unix_listener.hpp"
 #include "os/unix_socket.hpp"
 #include "serving/client_messages.hpp"
 #include "support/eventually.hpp"

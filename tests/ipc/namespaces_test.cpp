@@ -10,7 +10,7 @@
 #include "carillon/carillon.hpp"
 #include "ipc/ipc_handlers.hpp"
 #include "ipc/peer_process.hpp"
-#include "os/unix_listener.hpp"
+#include "os/unix_socket.hpp"
 #include "support/eventually.hpp"
 
 namespace carillon::test {

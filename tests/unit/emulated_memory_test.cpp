@@ -9,7 +9,7 @@
 
 #include "carillon/device.hpp"
 #include "carillon/error.hpp"
-#include "device/mapped_ranges.hpp"
+#include "device/allocation.hpp"
 #include "support/expect_error.hpp"
 #include "support/mapped_file.hpp"
 

@@ -16,9 +16,8 @@
 #include "carillon/detail/kernel/log_message.hpp"
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/language.hpp"
-#include "device/mapped_ranges.hpp"
+#include "device/allocation.hpp"
 #include "emulated/emulated_backend.hpp"
-#include "emulated/emulated_memory.hpp"
 #include "nvrtc/handler_code.hpp"
 #include "support/in_child.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "os/unix_listener.hpp"
+#include "os/unix_socket.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
