@@ -11,24 +11,19 @@
 
 #include "carillon/carillon.hpp"
 #include "device/device_fixture.hpp"
-#include "ipc/ipc_handlers.hpp"
-#include "ipc/peer_process.hpp"
+#include "ipc/fixtures.hpp"
 
 namespace carillon::test {
 namespace {
 
 using SharedKernel = PersistentKernel<CountingHandler, SharedChannels>;
 
-class ClientsTest : public KernelTest {
+class ClientsTest : public AtPath<KernelTest> {
    protected:
     [[nodiscard]] SharedKernel kernel(unsigned blocks) const {
         return SharedKernel(device(),
                             {.blocks = blocks, .capacity = 16, .idle = IdlePolicy::park()});
     }
-    [[nodiscard]] std::string path() const { return path_.get(); }
-
-   private:
-    SocketPath path_;
 };
 CARILLON_ON_EVERY_DEVICE(ClientsTest);
 
@@ -83,13 +78,11 @@ TEST_P(ClientsTest, oneThatWasKilledLeavesItsBlockToTheNext) {
     auto const owned = kernel(1);
     Server const server = owned.serve(path());
     // 1. C sends more than it takes. 2. It is killed.
-    Process client({"leave-replies", path()});
-    EXPECT_EQ(client.line(), "attached");
+    Process client = attached({"leave-replies", path()});
     EXPECT_TRUE(client.kill());
     // 3. The next C is let in once P has seen that, and is answered.
     EXPECT_TRUE(eventually([&] { return server.clients().empty(); }));
-    Process next({"call", path(), "50"});
-    EXPECT_EQ(next.line(), "attached");
+    Process next = attached({"call", path(), "50"});
     EXPECT_NE(next.line(), "");
     EXPECT_EQ(next.status(), 0);
 }
@@ -98,12 +91,10 @@ TEST_P(ClientsTest, oneThatIsKilledAtAnyMomentHarmsNoOther) {
     auto const owned = kernel(2);
     Server const server = owned.serve(path());
     // 1. A C calls and calls.
-    Process other({"call", path(), "20000"});
-    EXPECT_EQ(other.line(), "attached");
+    Process other = attached({"call", path(), "20000"});
     // 2. Others come, call, and are killed.
     for (unsigned i = 0; i < 10; ++i) {
-        Process client({"call", path(), "0"});
-        EXPECT_EQ(client.line(), "attached");
+        Process client = attached({"call", path(), "0"});
         std::this_thread::sleep_for(std::chrono::microseconds(137 * i));
         EXPECT_TRUE(client.kill());
         EXPECT_TRUE(eventually([&] { return server.clients().size() <= 1; }));
@@ -117,8 +108,7 @@ TEST_P(ClientsTest, drainAnswersWhatWasSentAndTakesNothingNew) {
     auto owned = kernel(1);
     Server const server = owned.serve(path());
     // 1. C calls, and waits.
-    Process client({"ask-twice", path()});
-    EXPECT_EQ(client.line(), "attached");
+    Process client = attached({"ask-twice", path()});
     // 2. P drains its kernel, which ends.
     EXPECT_NO_THROW(owned.drain(patience));
     EXPECT_FALSE(owned.running());
@@ -132,8 +122,7 @@ TEST_P(ClientsTest, drainAnswersWhatWasSentAndTakesNothingNew) {
 TEST_P(ClientsTest, stopIsToldToClients) {
     auto owned = kernel(1);
     Server const server = owned.serve(path());
-    Process client({"ask-twice", path()});
-    EXPECT_EQ(client.line(), "attached");
+    Process client = attached({"ask-twice", path()});
     owned.stop();
     client.tell("go on");
     EXPECT_EQ(client.line().substr(0, 8), "stopped:");
@@ -143,8 +132,7 @@ TEST_P(ClientsTest, stopIsToldToClients) {
 TEST_P(ClientsTest, closedServerIsAnOwnerThatHasGone) {
     auto const owned = kernel(1);
     std::optional<Server> server(owned.serve(path()));
-    Process client({"ask-twice", path()});
-    EXPECT_EQ(client.line(), "attached");
+    Process client = attached({"ask-twice", path()});
     server.reset();
     client.tell("go on");
     EXPECT_EQ(client.line().substr(0, 11), "owner gone:");

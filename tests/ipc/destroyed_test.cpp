@@ -14,8 +14,7 @@
 #include <vector>
 
 #include "carillon/carillon.hpp"
-#include "ipc/ipc_handlers.hpp"
-#include "ipc/peer_process.hpp"
+#include "ipc/fixtures.hpp"
 #include "ipc/stranger.hpp"
 #include "support/expect_error.hpp"
 #include "support/held_resources.hpp"
@@ -30,25 +29,20 @@ using ToHost = SharedRing<Ask, Direction::to_host>;
 using Status = SharedMailbox<Ask, Direction::to_host>;
 using Kernel = PersistentKernel<CountingHandler, SharedChannels>;
 
-class DestroyedTest : public testing::Test {
+class DestroyedTest : public WithServer<> {
    protected:
-    [[nodiscard]] std::string path() const { return path_.get(); }
-    [[nodiscard]] Connection connect(std::chrono::nanoseconds wait_for_owner = 0ns) const {
-        return Connection(path(), {.timeout = patience, .wait_for_owner = wait_for_owner});
-    }
-    [[nodiscard]] Device const& device() const { return device_; }
-    [[nodiscard]] Server& server() { return server_; }
+    DestroyedTest() : WithServer(quiet()) {}
 
     template <class Object, class... Arguments>
     [[nodiscard]] std::unique_ptr<Object> share(std::string const& name, Arguments&&... arguments) {
-        auto object = std::make_unique<Object>(device_, std::forward<Arguments>(arguments)...);
-        server_.add(name, *object);
+        auto object = std::make_unique<Object>(device(), std::forward<Arguments>(arguments)...);
+        server().add(name, *object);
         return object;
     }
     [[nodiscard]] std::unique_ptr<Kernel> add(std::string const& name) {
-        auto kernel = std::make_unique<Kernel>(device_, KernelOptions{.idle = IdlePolicy::park()});
-        server_.add(name, *kernel);
-        return kernel;
+        auto added = std::make_unique<Kernel>(kernel());
+        server().add(name, *added);
+        return added;
     }
 
     // Waits until `call` throws StoppedError, and returns its text.
@@ -65,11 +59,6 @@ class DestroyedTest : public testing::Test {
         }));
         return what;
     }
-
-   private:
-    SocketPath path_;
-    Device device_ = Device::open("emulated");
-    Server server_{path_.get(), {.log = [](std::string const&) {}}};
 };
 
 TEST_F(DestroyedTest, callsOfItsClientsSaySo) {
@@ -219,7 +208,8 @@ TEST_F(DestroyedTest, clientThatWaitsGetsTheNextOfTheName) {
     auto mailbox = share<SharedMailbox<Ask>>("limits");
     mailbox.reset();
     auto waits = std::async(std::launch::async, [&] {
-        auto limits = connect(patience).mailbox<Ask>("limits");
+        auto limits =
+            connect({.timeout = patience, .wait_for_owner = patience}).mailbox<Ask>("limits");
         limits.set({7});
     });
     EXPECT_TRUE(eventually([&] { return server().clients().size() == 1; }));

@@ -12,8 +12,7 @@
 #include <thread>
 
 #include "carillon/carillon.hpp"
-#include "ipc/ipc_handlers.hpp"
-#include "ipc/peer_process.hpp"
+#include "ipc/fixtures.hpp"
 #include "support/expect_error.hpp"
 
 namespace carillon::test {
@@ -39,18 +38,8 @@ struct GatedCounter {
     }
 };
 
-class EndedTest : public testing::Test {
+class EndedTest : public WithDevice<> {
    protected:
-    template <class Handler = CountingHandler>
-    [[nodiscard]] auto kernel(KernelOptions options = {}, Handler handler = {}) {
-        options.idle = IdlePolicy::park();
-        return PersistentKernel<Handler, SharedChannels>(device_, options, handler);
-    }
-    [[nodiscard]] Connection connect() const {
-        return Connection(path_.get(), {.timeout = patience});
-    }
-    [[nodiscard]] std::string path() const { return path_.get(); }
-
     // Waits until `call` throws StoppedError, requires that it goes on throwing, and returns the
     // text.
     template <class Call>
@@ -73,10 +62,6 @@ class EndedTest : public testing::Test {
         }
         return what;
     }
-
-   private:
-    SocketPath path_;
-    Device device_ = Device::open("emulated");
 };
 
 TEST_F(EndedTest, lifetimeThatIsOverIsToldOnceAndForAll) {

@@ -16,7 +16,7 @@
 
 #include "carillon/carillon.hpp"
 #include "ipc/false_owner.hpp"
-#include "ipc/peer_process.hpp"
+#include "ipc/fixtures.hpp"
 #include "os/unix_socket.hpp"
 #include "serving/client_messages.hpp"
 #include "support/eventually.hpp"
@@ -64,13 +64,7 @@ Octets refused_by(Former const& former) {
     return bytes;
 }
 
-class FormerVersionsTest : public testing::TestWithParam<Former> {
-   protected:
-    [[nodiscard]] std::string path() const { return path_.get(); }
-
-   private:
-    SocketPath path_;
-};
+using FormerVersionsTest = AtPath<testing::TestWithParam<Former>>;
 
 // 1. C says hello. 2. P refuses it in a header in which C finds its own magic number and another
 // version, and closes the connection. P's log says why.
@@ -114,10 +108,8 @@ TEST_P(FormerVersionsTest, ownerIsOfAnotherVersion) {
     });
     std::string const version =
         "the other process has version " + std::to_string(GetParam().version);
-    CARILLON_EXPECT_ERROR(Connection(path(), {.timeout = patience}), RefusedError,
-                          "Connection: refused (version): " + version);
-    CARILLON_EXPECT_ERROR(Store(path(), {.timeout = patience}), RefusedError,
-                          "Store: refused (version): " + version);
+    CARILLON_EXPECT_ERROR(connect(), RefusedError, "Connection: refused (version): " + version);
+    CARILLON_EXPECT_ERROR(connect<Store>(), RefusedError, "Store: refused (version): " + version);
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, FormerVersionsTest, testing::ValuesIn(formers),

@@ -11,24 +11,19 @@
 
 #include "carillon/carillon.hpp"
 #include "device/device_fixture.hpp"
-#include "ipc/ipc_handlers.hpp"
-#include "ipc/peer_process.hpp"
+#include "ipc/fixtures.hpp"
 #include "support/captured_stderr.hpp"
 
 namespace carillon::test {
 namespace {
 
-class KindsTest : public KernelTest {
+class KindsTest : public AtPath<KernelTest> {
    protected:
     template <class Handler>
     [[nodiscard]] PersistentKernel<Handler, SharedChannels> kernel() const {
         return PersistentKernel<Handler, SharedChannels>(
             device(), {.blocks = 1, .capacity = 8, .idle = IdlePolicy::park()});
     }
-    [[nodiscard]] std::string path() const { return path_.get(); }
-
-   private:
-    SocketPath path_;
 };
 CARILLON_ON_EVERY_DEVICE(KindsTest);
 
@@ -54,8 +49,7 @@ TEST_P(KindsTest, handlerOfAWholeWarp) {
     auto const owned = kernel<WarpHandler>();
     Server const server = owned.serve(path());
     for (unsigned i = 0; i < 2; ++i) {
-        Process client({"call", path(), "500"});
-        EXPECT_EQ(client.line(), "attached");
+        Process client = attached({"call", path(), "500"});
         EXPECT_EQ(client.line(), "first " + std::to_string(500 * i));
         EXPECT_EQ(client.status(), 0);
     }
@@ -66,7 +60,7 @@ TEST_P(KindsTest, longMessagesThatNobodyTakesKeepNoBlock) {
     auto const owned = kernel<SumHandler>();
     Server const server = owned.serve(path());
     for (unsigned i = 0; i < 4; ++i) {
-        Connection const owner(path(), {.timeout = patience});
+        Connection const owner = connect();
         auto channel = owner.channel<SumHandler>();
         while (channel.try_submit(LongAsk{})) {
         }
@@ -75,15 +69,14 @@ TEST_P(KindsTest, longMessagesThatNobodyTakesKeepNoBlock) {
 
 // 1. C writes a buffer. 2. A kernel of P's reads it, where P has it and where another process
 // would.
-class BufferKindsTest : public KernelTest {};
+class BufferKindsTest : public AtPath<KernelTest> {};
 CARILLON_ON_EVERY_DEVICE(BufferKindsTest);
 
 TEST_P(BufferKindsTest, kernelsFindThemOnTheDevice) {
-    SocketPath const path;
     Store const store(device());
-    Server const server = store.serve(path.get());
-    Store const client(path.get(),
-                       {.timeout = patience, .device = std::make_shared<Device>(device())});
+    Server const server = store.serve(path());
+    auto const client =
+        connect<Store>({.timeout = patience, .device = std::make_shared<Device>(device())});
     std::vector<std::byte> bytes(50'000);
     for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i * 11);
     Buffer made = client.create("bytes", bytes.size());
@@ -176,10 +169,11 @@ struct WithUnsaid {
     CARILLON_MEMBERS(prices)
 };
 
+using UnsaidMembersTest = AtPath<>;
+
 // Nothing can be said about the other process's members then.
-TEST(MessageTypesTest, typeThatDoesNotSayItsMembersIsToldOfOnce) {
+TEST_F(UnsaidMembersTest, typeThatDoesNotSayItsMembersIsToldOfOnce) {
     Device const device = Device::open("emulated");
-    SocketPath const path;
     SharedMailbox<Unsaid, Direction::to_host> const unsaid(device, {});
     SharedMailbox<WithUnsaid, Direction::to_host> const within(device, {});
     SharedMailbox<BidFirst, Direction::to_host> const said(device, {});
@@ -189,10 +183,10 @@ TEST(MessageTypesTest, typeThatDoesNotSayItsMembersIsToldOfOnce) {
     within.serve(server, "within");
     number.serve(server, "number");
     said.serve(server, "said");
-    server.open(path.get());
+    server.open(path());
     testing::internal::CaptureStderr();
     for (int i = 0; i < 2; ++i) {
-        Connection const client(path.get(), {.timeout = patience});
+        Connection const client = connect();
         (void)client.mailbox<Unsaid, Direction::to_host>("unsaid");
         (void)client.mailbox<WithUnsaid, Direction::to_host>("within");
         (void)client.mailbox<BidFirst, Direction::to_host>("said");

@@ -8,8 +8,7 @@
 #include <string>
 
 #include "carillon/carillon.hpp"
-#include "ipc/ipc_handlers.hpp"
-#include "ipc/peer_process.hpp"
+#include "ipc/fixtures.hpp"
 #include "os/unix_listener.hpp"
 #include "support/eventually.hpp"
 
@@ -29,15 +28,11 @@ bool tells_the_end_of_any_peer() {
     return has;
 }
 
-class NamespacesTest : public testing::Test {
+class NamespacesTest : public AtPath<> {
    protected:
     void SetUp() override {
         if (!tells_the_end_of_any_peer()) GTEST_SKIP() << "no SO_PEERPIDFD (Linux 6.5)";
     }
-    [[nodiscard]] std::string path() const { return path_.get(); }
-
-   private:
-    SocketPath path_;
 };
 
 #define CARILLON_SKIP_WITHOUT_NAMESPACES(line) \
@@ -50,21 +45,18 @@ TEST_F(NamespacesTest, clientThatEndsBesideAChildOfItsOwnHasGone) {
     CARILLON_SKIP_WITHOUT_NAMESPACES(line);
     EXPECT_EQ(line, "serving");
     // 2. C attaches, forks a child, which has C's socket too, and ends.
-    Process client({"fork-and-end", path()});
-    EXPECT_EQ(client.line(), "attached");
+    Process client = attached({"fork-and-end", path()});
     client.tell("end");
     EXPECT_EQ(client.status(), 0);
     // 3. Its block is another's.
-    Process next({"call", path(), "10"});
-    EXPECT_EQ(next.line(), "attached");
+    Process next = attached({"call", path(), "10"});
     EXPECT_EQ(next.line(), "first 1");
     EXPECT_EQ(next.status(), 0);
 }
 
 TEST_F(NamespacesTest, ownerThatEndsBesideAChildOfItsOwnHasGone) {
     // 1. P serves, and forks a child, which has P's sockets too.
-    Process owner({"own", path(), "1", "fork"});
-    EXPECT_EQ(owner.line(), "serving");
+    Process owner = serving({"own", path(), "1", "fork"});
     // 2. C attaches in a namespace of its own.
     Process client({"contained", "ask-twice", path()});
     std::string const line = client.line();
@@ -85,7 +77,7 @@ TEST_F(NamespacesTest, storesClientThatEndsBesideAChildOfItsOwnHasGone) {
     // 2. C creates a buffer, forks a child, which has C's socket too, and ends.
     Process client({"store-fork-and-end", path()});
     EXPECT_EQ(client.line(), "created");
-    Store const store(path(), {.timeout = patience});
+    Store const store = connect<Store>();
     EXPECT_EQ(store.list().size(), 1U);
     client.tell("end");
     EXPECT_EQ(client.status(), 0);

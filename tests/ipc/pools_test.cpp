@@ -12,14 +12,13 @@
 #include "carillon/bytes.hpp"
 #include "carillon/carillon.hpp"
 #include "device/device_fixture.hpp"
-#include "ipc/ipc_handlers.hpp"
-#include "ipc/peer_process.hpp"
+#include "ipc/fixtures.hpp"
 #include "support/expect_error.hpp"
 
 namespace carillon::test {
 namespace {
 
-class PoolsTest : public KernelTest {
+class PoolsTest : public AtPath<KernelTest> {
    protected:
     template <class Handler = CountingHandler>
     [[nodiscard]] PersistentKernel<Handler, SharedPool> kernel(unsigned blocks,
@@ -30,10 +29,6 @@ class PoolsTest : public KernelTest {
                                                       .idle = IdlePolicy::park(),
                                                       .shared_pool = {.clients = clients}});
     }
-    [[nodiscard]] std::string path() const { return path_.get(); }
-
-   private:
-    SocketPath path_;
 };
 CARILLON_ON_EVERY_DEVICE(PoolsTest);
 
@@ -49,8 +44,7 @@ TEST_P(PoolsTest, anotherProcessIsAnsweredByAnyBlock) {
     Server const server = owned.serve(path());
     // 2. C attaches, calls one by one and in rows, and goes. 3. So does the next one.
     for (unsigned i = 0; i < 3; ++i) {
-        Process client({"call-any", path(), "500"});
-        EXPECT_EQ(client.line(), "attached");
+        Process client = attached({"call-any", path(), "500"});
         expect_right(client);
     }
 }
@@ -110,7 +104,7 @@ TEST_P(PoolsTest, commandsOfATableAndWhatIsRefused) {
 TEST_P(PoolsTest, oneMoreThanThereArePlacesIsRefused) {
     auto const owned = kernel(1, 2);
     Server const server = owned.serve(path());
-    Connection const owner(path(), {.timeout = patience});
+    Connection const owner = connect();
     auto const first = owner.channel<Ask, Told>();
     auto const second = owner.channel<Ask, Told>();
     CARILLON_EXPECT_ERROR(((void)owner.channel<Ask, Told>()), RefusedError,
@@ -122,13 +116,11 @@ TEST_P(PoolsTest, oneThatWasKilledLeavesItsPlaceToTheNext) {
     Server const server = owned.serve(path());
     for (unsigned i = 0; i < 3; ++i) {
         // 1. C sends more than it takes. 2. It is killed.
-        Process client({"leave-replies", path()});
-        EXPECT_EQ(client.line(), "attached");
+        Process client = attached({"leave-replies", path()});
         EXPECT_TRUE(client.kill());
         // 3. The next C is let in once P has seen that, and is answered.
         EXPECT_TRUE(eventually([&] { return server.clients().empty(); }));
-        Process next({"call-any", path(), "50"});
-        EXPECT_EQ(next.line(), "attached");
+        Process next = attached({"call-any", path(), "50"});
         expect_right(next);
         EXPECT_TRUE(eventually([&] { return server.clients().empty(); }));
     }
@@ -138,12 +130,10 @@ TEST_P(PoolsTest, oneThatIsKilledAtAnyMomentHarmsNoOther) {
     auto const owned = kernel(2, 2);
     Server const server = owned.serve(path());
     // 1. A C calls and calls.
-    Process other({"call-any", path(), "20000"});
-    EXPECT_EQ(other.line(), "attached");
+    Process other = attached({"call-any", path(), "20000"});
     // 2. Others come, call, and are killed.
     for (unsigned i = 0; i < 10; ++i) {
-        Process client({"call-any", path(), "0"});
-        EXPECT_EQ(client.line(), "attached");
+        Process client = attached({"call-any", path(), "0"});
         std::this_thread::sleep_for(std::chrono::microseconds(137 * i));
         EXPECT_TRUE(client.kill());
         EXPECT_TRUE(eventually([&] { return server.clients().size() <= 1; }));
@@ -171,7 +161,7 @@ TEST_P(PoolsTest, drainAnswersWhatWasSentAndTakesNothingNew) {
 TEST_P(PoolsTest, whatIsThereIsToldOfEachPlace) {
     auto const owned = kernel(2, 3);
     Server const server = owned.serve(path());
-    Connection const owner(path(), {.timeout = patience});
+    Connection const owner = connect();
     auto channel = owner.channel<Ask, Told>();
     for (std::uint64_t i = 0; i < 100; ++i) EXPECT_EQ(channel.call({i}, patience).twice, 2 * i);
     auto const places = [&] { return owner.status().objects.at(0).blocks; };
@@ -189,7 +179,7 @@ TEST_P(PoolsTest, whatIsThereIsToldOfEachPlace) {
 TEST_P(PoolsTest, clientsByBytesAreClientsAsAny) {
     auto const owned = kernel(2, 2);
     Server const server = owned.serve(path());
-    Connection const owner(path(), {.timeout = patience});
+    Connection const owner = connect();
     auto client =
         owner.channel<Bytes, Bytes>("kernel", {sizeof(Ask), "carillon::test::Ask"}, {sizeof(Told)});
     for (std::uint64_t round = 0; round < 50; ++round) {

@@ -17,8 +17,7 @@
 #include <vector>
 
 #include "carillon/carillon.hpp"
-#include "ipc/ipc_handlers.hpp"
-#include "ipc/peer_process.hpp"
+#include "ipc/fixtures.hpp"
 #include "ipc/stranger.hpp"
 #include "serving/published_log.hpp"
 #include "support/expect_error.hpp"
@@ -29,19 +28,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class PublishedTest : public testing::Test {
+class PublishedTest : public WithServer<> {
    protected:
-    [[nodiscard]] std::string path() const { return path_.get(); }
-    [[nodiscard]] Connection connect() const { return Connection(path(), {.timeout = patience}); }
-    [[nodiscard]] Device const& device() const { return device_; }
-    [[nodiscard]] Server& server() { return *server_; }
-    void end_server() { server_.reset(); }
-
-   private:
-    SocketPath path_;
-    Device device_ = Device::open("emulated");
-    std::optional<Server> server_{std::in_place, path_.get(),
-                                  ServeOptions{.log = [](std::string const&) {}}};
+    PublishedTest() : WithServer(quiet()) {}
 };
 
 struct Position {

@@ -17,8 +17,7 @@
 
 #include "carillon/carillon.hpp"
 #include "ipc/false_owner.hpp"
-#include "ipc/ipc_handlers.hpp"
-#include "ipc/peer_process.hpp"
+#include "ipc/fixtures.hpp"
 #include "serving/client_messages.hpp"
 #include "support/expect_error.hpp"
 #include "support/in_child.hpp"
@@ -29,21 +28,12 @@ namespace {
 using namespace std::chrono_literals;
 using Kernel = PersistentKernel<CountingHandler, SharedChannels>;
 
-class ReachingOwnersTest : public testing::Test {
+class ReachingOwnersTest : public WithDevice<> {
    protected:
-    [[nodiscard]] std::string path() const { return path_.get(); }
-    [[nodiscard]] SocketPath const& socket() const { return path_; }
-    [[nodiscard]] Kernel kernel(unsigned blocks = 1) const {
-        return Kernel(device_, {.blocks = blocks, .idle = IdlePolicy::park()});
+    template <class Owner = Connection>
+    [[nodiscard]] Owner wait() const {
+        return connect<Owner>({.timeout = patience, .wait_for_owner = patience});
     }
-    [[nodiscard]] Device const& device() const { return device_; }
-    [[nodiscard]] Connection wait() const {
-        return Connection(path(), {.timeout = patience, .wait_for_owner = patience});
-    }
-
-   private:
-    SocketPath path_;
-    Device device_ = Device::open("emulated");
 };
 
 template <class Call>
@@ -86,10 +76,9 @@ TEST_F(ReachingOwnersTest, nothingIsSentToAnotherUsersOwner) {
 
 TEST_F(ReachingOwnersTest, anotherUsersOwnerIsWrongUnlessItIsAskedFor) {
     if (::geteuid() != 0) GTEST_SKIP() << "only root can be another user";
-    ASSERT_EQ(::chmod(socket().folder().c_str(), 0777), 0);
+    ASSERT_EQ(::chmod(folder().c_str(), 0777), 0);
     // P, in another process, is another user's.
-    Process owner({"own-as", "2000", path(), "1"});
-    ASSERT_EQ(owner.line(), "serving");
+    Process const owner = serving({"own-as", "2000", path(), "1"});
     expect_wrong_owner([&] { Connection{path()}; });
     expect_wrong_owner([&] { Connection(path(), {.owner_user = 0}); });
     Connection const meant(path(), {.owner_user = 2000});
@@ -120,7 +109,7 @@ TEST_F(ReachingOwnersTest, newsOfSealedBuffersAreOfTheConnectionsStore) {
     Server const serves_first = first.serve(path() + "1");
     Server const serves_second = second.serve(path() + "2");
     std::filesystem::create_symlink(path() + "1", path());
-    Store const client(path(), {.timeout = patience, .wait_for_owner = patience});
+    Store const client = wait<Store>();
     EXPECT_FALSE(client.sealed_events().next());
     EXPECT_FALSE(client.sealed_buffers().next());
     std::filesystem::remove(path());
@@ -137,7 +126,7 @@ TEST_F(ReachingOwnersTest, newsOfSealedBuffersAreOfTheConnectionsStore) {
 TEST_F(ReachingOwnersTest, newsOfAStoreThatHasGoneAreNotWaitedFor) {
     Store const store(device());
     std::optional<Server> server(store.serve(path()));
-    Store const client(path(), {.timeout = patience, .wait_for_owner = patience});
+    Store const client = wait<Store>();
     auto const expect_gone = [&] {
         CARILLON_EXPECT_ERROR((void)client.sealed_events(), OwnerGoneError, "has closed");
         CARILLON_EXPECT_ERROR((void)client.sealed_buffers(), OwnerGoneError, "has closed");
@@ -157,7 +146,7 @@ TEST_F(ReachingOwnersTest, newsAreWaitedForAsLongAsTheStoreIsThere) {
         std::call_once(once, [&] { refused.set_value(); });
     };
     std::optional<Server> server(store.serve(path(), {.connections = 1, .log = heard}));
-    Store const client(path(), {.timeout = patience, .wait_for_owner = patience});
+    Store const client = wait<Store>();
     std::jthread const owner([&] {
         (void)refused.get_future().wait_for(patience);
         server.reset();
@@ -185,11 +174,11 @@ bool finds_no_folder(Call&& call) {
 
 // Runs in a child, which may change its folder.
 TEST_F(ReachingOwnersTest, relativePathIsASystemErrorWhereTheFolderWasRemoved) {
-    std::filesystem::path const folder = socket().folder() / "gone";
-    std::filesystem::create_directory(folder);
+    std::filesystem::path const gone = folder() / "gone";
+    std::filesystem::create_directory(gone);
     EXPECT_EQ(in_child([&] {
-                  std::filesystem::current_path(folder);
-                  std::filesystem::remove(folder);
+                  std::filesystem::current_path(gone);
+                  std::filesystem::remove(gone);
                   Store const store(Device::open("emulated"));
                   return finds_no_folder([] { return Server("a.sock"); }) &&
                                  finds_no_folder([&] { return store.serve("a.sock"); }) &&
@@ -211,7 +200,7 @@ TEST_F(ReachingOwnersTest, serverThatWasNeverOpenedLeavesNothing) {
 
 // 1. C is connected, and asks for an object that P has not added yet. 2. P adds it.
 TEST_F(ReachingOwnersTest, clientThatWaitsGetsWhatIsAddedLater) {
-    Server server(path(), {.log = [](std::string const&) {}});
+    Server server(path(), quiet());
     Connection const waits = wait();
     auto channel = std::async(std::launch::async, [&] {
         return waits.channel<Ask, Told>("risk").call({2}, patience).twice;
@@ -226,7 +215,7 @@ TEST_F(ReachingOwnersTest, clientThatWaitsGetsWhatIsAddedLater) {
 // A client may come back before its owner has seen that the former client has gone.
 TEST_F(ReachingOwnersTest, clientThatWaitsGetsAPlaceThatBecomesFree) {
     Kernel const served = kernel();
-    Server const server = served.serve(path(), {.log = [](std::string const&) {}});
+    Server const server = served.serve(path(), quiet());
     Connection const before(path());
     std::unique_ptr<Channel<Ask, Told>> channel(
         new Channel<Ask, Told>(before.channel<Ask, Told>()));
@@ -303,9 +292,7 @@ TEST_F(ReachingOwnersTest, clientThatAsksAgainAsksForOneChannelAlone) {
 }
 
 TEST_F(ReachingOwnersTest, clientOfAStoreWaitsForIt) {
-    auto waits = std::async(std::launch::async, [&] {
-        return Store(path(), {.timeout = patience, .wait_for_owner = patience});
-    });
+    auto waits = std::async(std::launch::async, [&] { return wait<Store>(); });
     CARILLON_EXPECT_ERROR(Store(path(), {.wait_for_owner = 1ms}), SystemError, path());
     CARILLON_EXPECT_ERROR(Store(path(), {.wait_for_owner = -1ns}), UsageError,
                           "Store: wait_for_owner is below 0");

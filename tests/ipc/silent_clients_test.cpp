@@ -9,8 +9,7 @@
 #include <string>
 
 #include "carillon/carillon.hpp"
-#include "ipc/ipc_handlers.hpp"
-#include "ipc/peer_process.hpp"
+#include "ipc/fixtures.hpp"
 #include "support/expect_error.hpp"
 
 namespace carillon::test {
@@ -30,13 +29,11 @@ struct WaitingHandler {
     }
 };
 
-class SilentClientsTest : public testing::Test {
+class SilentClientsTest : public WithDevice<> {
    protected:
     using Kernel = PersistentKernel<WaitingHandler, SharedChannels>;
 
-    [[nodiscard]] std::string path() const { return path_.get(); }
     [[nodiscard]] Kernel& kernel() { return kernel_; }
-    [[nodiscard]] Device const& device() const { return device_; }
     [[nodiscard]] bool begun() const { return begun_; }
     // Lets every handler return from now on.
     void go_on() { go_ = true; }
@@ -45,19 +42,16 @@ class SilentClientsTest : public testing::Test {
     }
 
    private:
-    SocketPath path_;
-    Device device_ = Device::open("emulated");
     std::atomic<bool> begun_ = false;
     std::atomic<bool> go_ = false;
-    Kernel kernel_{device_,
-                   {.blocks = 2, .stuck_after = 1h, .idle = IdlePolicy::park()},
-                   WaitingHandler{&begun_, &go_}};
+    Kernel kernel_ = WithDevice::kernel<WaitingHandler>({.blocks = 2, .stuck_after = 1h},
+                                                        WaitingHandler{&begun_, &go_});
     std::shared_ptr<void> const whatever_comes_{nullptr, [this](void*) { go_on(); }};
 };
 
 TEST_F(SilentClientsTest, blockIsBusyWhileARequestIsNotAnswered) {
     Server const server = kernel().serve(path());
-    Connection const owner(path(), {.timeout = patience});
+    Connection const owner = connect();
     auto channel = owner.channel<Ask, Told>();
     EXPECT_EQ(activity_of(owner), BlockActivity::idle);
     EXPECT_EQ(kernel().activity(0), BlockActivity::idle);
@@ -74,9 +68,9 @@ TEST_F(SilentClientsTest, blockIsBusyWhileARequestIsNotAnswered) {
 // A client that goes leaves its last request to the block.
 TEST_F(SilentClientsTest, blockIsBusyWithTheLastRequestOfAClientThatWent) {
     Server const server = kernel().serve(path());
-    Connection const watcher(path(), {.timeout = patience});
+    Connection const watcher = connect();
     {
-        Connection const owner(path(), {.timeout = patience});
+        Connection const owner = connect();
         auto channel = owner.channel<Ask, Told>();
         (void)channel.submit({1}, patience);
         EXPECT_TRUE(eventually([&] { return begun(); }));
@@ -94,7 +88,7 @@ TEST_F(SilentClientsTest, mailboxThatIsLentIsIdleAndARingThatIsNotEmptyIsBusy) {
     server.add("mailbox", mailbox);
     server.add("ring", ring);
     server.open(path());
-    Connection const owner(path(), {.timeout = patience});
+    Connection const owner = connect();
     auto lent = owner.mailbox<Ask>("mailbox");
     lent.set({1});
     auto pushed = owner.ring<Ask, Direction::to_device>("ring");
@@ -107,14 +101,14 @@ TEST_F(SilentClientsTest, mailboxThatIsLentIsIdleAndARingThatIsNotEmptyIsBusy) {
 TEST_F(SilentClientsTest, countersOfAClientThatHasGoneStillAddUp) {
     go_on();
     Server const server = kernel().serve(path());
-    Connection const watcher(path(), {.timeout = patience});
+    Connection const watcher = connect();
     auto const sum = [&](auto count) {
         auto const blocks = watcher.status().objects.at(0).blocks;
         return count(blocks.at(0)) + count(blocks.at(1));
     };
     for (std::uint64_t clients = 1; clients < 4; ++clients) {
         {
-            Connection const owner(path(), {.timeout = patience});
+            Connection const owner = connect();
             auto channel = owner.channel<Ask, Told>();
             for (unsigned i = 0; i < 10; ++i) (void)channel.call({i}, patience);
             EXPECT_EQ(sum([](auto const& each) { return each.all().submitted; }), 10 * clients);
@@ -129,8 +123,7 @@ TEST_F(SilentClientsTest, countersOfAClientThatHasGoneStillAddUp) {
 // 1. C, in another process, has a block and is stopped. 2. P drains. 3. C goes on, and hears of it.
 TEST_F(SilentClientsTest, drainPassesOverAClientThatIsStopped) {
     Server const server = kernel().serve(path());
-    Process client({"call", path(), "1", "wait"});
-    ASSERT_EQ(client.line(), "attached");
+    Process client = attached({"call", path(), "1", "wait"});
     ASSERT_TRUE(client.stop());
     EXPECT_NO_THROW(kernel().drain(patience));
     EXPECT_FALSE(kernel().running());
@@ -142,8 +135,7 @@ TEST_F(SilentClientsTest, drainPassesOverAClientThatIsStopped) {
 // A drain waits for a request that a handler has, although its client is stopped.
 TEST_F(SilentClientsTest, drainWaitsForARequestOfAClientThatIsStopped) {
     Server const server = kernel().serve(path());
-    Process client({"call", path(), "1"});
-    ASSERT_EQ(client.line(), "attached");
+    Process client = attached({"call", path(), "1"});
     ASSERT_TRUE(eventually([&] { return begun(); }));
     ASSERT_TRUE(client.stop());
     CARILLON_EXPECT_ERROR(kernel().drain(50ms), TimeoutError,

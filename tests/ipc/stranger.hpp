@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A client that connects to an owner and sends any message.
+// Clients of the library's own messages: one that connects to an owner and sends any message, and
+// one whose leases the test looks at.
 #pragma once
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -13,8 +15,10 @@
 
 #include "carillon/detail/host/message_types.hpp"
 #include "carillon/error.hpp"
+#include "ipc/ipc_handlers.hpp"
 #include "os/unix_socket.hpp"
 #include "serving/client_messages.hpp"
+#include "serving/client_session.hpp"
 #include "support/eventually.hpp"
 
 namespace carillon::test {
@@ -23,8 +27,23 @@ inline detail::UnixSocket stranger_at(std::string const& path) {
     return detail::connect_unix(path, patience);
 }
 
-// A message has the type as it is.
-inline detail::MessageType wire_type(detail::MessageType const& type) { return type; }
+// `name`: of the client; empty: this program's.
+inline std::shared_ptr<detail::ClientSession> session_at(std::string const& path,
+                                                         std::string const& name = {}) {
+    return detail::make_shared_own<detail::ClientSession>(
+        detail::Link::connect(path, {.name = name, .timeout = patience}));
+}
+inline detail::MessageTypes types_of_asks() {
+    return detail::MessageTypes::of<detail::OneRequest<Ask, Told>>();
+}
+inline detail::ChannelParts lease_of(detail::ClientSession& session,
+                                     std::string const& kernel = "kernel") {
+    return session.attach(kernel, types_of_asks());
+}
+inline detail::Attach wish_for(std::string const& kernel) {
+    auto const types = types_of_asks();
+    return {kernel, ObjectKind::kernel, types.request, types.reply, true};
+}
 
 // False: it has been dropped.
 inline bool say(detail::UnixSocket const& stranger, detail::Message const& message,
