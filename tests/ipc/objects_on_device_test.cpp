@@ -166,6 +166,26 @@ TEST_P(ObjectsOnDeviceTest, bufferThatAKernelHasWrittenIsReadByOthers) {
     for (std::uint64_t i = 0; i < count; ++i) ASSERT_EQ(words[i], 3 * i + 1);
 }
 
+// 1. C writes a buffer. 2. A kernel of P's reads it, where P has it and where another process
+// would.
+TEST_P(ObjectsOnDeviceTest, bufferThatAClientHasWrittenIsReadByAKernel) {
+    Store const store(device());
+    Server const server = store.serve(path());
+    auto const client =
+        connect<Store>({.timeout = patience, .device = std::make_shared<Device>(device())});
+    std::vector<std::byte> bytes(50'000);
+    for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i * 11);
+    Buffer made = client.create("bytes", bytes.size());
+    made.write(bytes);
+    Buffer const there = made.seal();
+    Buffer const here = store.get("bytes");
+    DeviceReader reader(device());
+    for (Buffer const& each : {there, here}) {
+        auto const read = reader.read(each.device_ptr(), each.size(), patience);
+        EXPECT_TRUE(std::ranges::equal(read, bytes));
+    }
+}
+
 TEST_P(ObjectsOnDeviceTest, kernelHearsThatBuffersAreSealed) {
     Store const store(device());
     Memory const heard = device().allocate_host(sizeof(std::uint64_t));

@@ -24,36 +24,6 @@ namespace {
 
 using ProcessesTest = WithDevice<>;
 
-TEST_F(ProcessesTest, clientThatEndsBesideAChildOfItsOwnHasGone) {
-    auto const owned = kernel({.blocks = 1});
-    Server const server = owned.serve(path());
-    // 1. C attaches, and forks a child, which has C's socket too.
-    Process client = attached({"fork-and-end", path()});
-    // 2. C ends, its child does not. 3. Its block is another's.
-    client.tell("end");
-    EXPECT_EQ(client.status(), 0);
-    EXPECT_TRUE(eventually([&] { return server.clients().empty(); }));
-    Process next = attached({"call", path(), "10"});
-    EXPECT_EQ(next.line(), "first 1");
-    EXPECT_EQ(next.status(), 0);
-}
-
-TEST_F(ProcessesTest, ownerThatEndsBesideAChildOfItsOwnHasGone) {
-    // 1. P serves, and forks a child. 2. C attaches.
-    Process owner = serving({"own", path(), "1", "fork"});
-    Connection const connection = connect();
-    auto channel = connection.channel<Ask, Told>();
-    EXPECT_EQ(channel.call({1}, patience).twice, 2U);
-    // 3. P is killed, its child lives. 4. C, which has attached, hears of it, and so does a new
-    // client.
-    EXPECT_TRUE(owner.kill());
-    CARILLON_EXPECT_ERROR(channel.call({1}, patience), OwnerGoneError, "Client::call: the owner");
-    CARILLON_EXPECT_ERROR(connect(), SystemError, "nobody listens there");
-    // 5. Another serves there while the child lives.
-    Process next = serving({"own", path(), "1"});
-    EXPECT_EQ(connect().owner().process, next.pid());
-}
-
 TEST_F(ProcessesTest, exitWithAllOfItAliveIsOneInOrder) {
     for (unsigned i = 0; i < 5; ++i) {
         Process process({"exit-with-all", path()});

@@ -198,20 +198,6 @@ TEST_F(ReachingOwnersTest, serverThatWasNeverOpenedLeavesNothing) {
     EXPECT_EQ(server.path(), "");
 }
 
-// 1. C is connected, and asks for an object that P has not added yet. 2. P adds it.
-TEST_F(ReachingOwnersTest, clientThatWaitsGetsWhatIsAddedLater) {
-    Server server(path(), quiet());
-    Connection const waits = wait();
-    auto channel = std::async(std::launch::async, [&] {
-        return waits.channel<Ask, Told>("risk").call({2}, patience).twice;
-    });
-    CARILLON_EXPECT_ERROR((Connection(path()).channel<Ask, Told>("risk")), RefusedError,
-                          "there is no \"risk\" here");
-    Kernel const risk = kernel();
-    server.add("risk", risk);
-    EXPECT_EQ(channel.get(), 4U);
-}
-
 // A client may come back before its owner has seen that the former client has gone.
 TEST_F(ReachingOwnersTest, clientThatWaitsGetsAPlaceThatBecomesFree) {
     Kernel const served = kernel();
@@ -301,18 +287,32 @@ TEST_F(ReachingOwnersTest, clientOfAStoreWaitsForIt) {
     EXPECT_EQ(waits.get().owner().process, ::getpid());
 }
 
-// 1. C is connected, and asks for the store that P has not added yet. 2. P adds it.
-TEST_F(ReachingOwnersTest, clientThatWaitsGetsAStoreThatIsAddedLater) {
-    std::promise<void> refused;
-    std::once_flag once;
-    Server server(path(), {.log = [&](std::string const& /*line*/) {
-                      std::call_once(once, [&] { refused.set_value(); });
+// 1. C is connected, and asks for a kernel and for the store that P has not added yet. 2. P has
+// refused both, and adds them.
+TEST_F(ReachingOwnersTest, clientThatWaitsGetsWhatIsAddedLater) {
+    std::promise<void> no_kernel;
+    std::promise<void> no_store;
+    std::once_flag once[2];
+    Server server(path(), {.log = [&](std::string const& line) {
+                      bool const of_kernel = line.find("\"risk\"") != std::string::npos;
+                      std::call_once(once[of_kernel ? 1 : 0],
+                                     [&] { (of_kernel ? no_kernel : no_store).set_value(); });
                   }});
+    auto reply = std::async(std::launch::async, [waits = wait()] {
+        return waits.channel<Ask, Told>("risk").call({2}, patience).twice;
+    });
     auto buffer = std::async(std::launch::async,
                              [waits = wait()] { return waits.store().create("a", 8).size(); });
-    EXPECT_EQ(refused.get_future().wait_for(patience), std::future_status::ready);
+    for (std::promise<void>* const refused : {&no_kernel, &no_store}) {
+        EXPECT_EQ(refused->get_future().wait_for(patience), std::future_status::ready);
+    }
+    CARILLON_EXPECT_ERROR((Connection(path()).channel<Ask, Told>("risk")), RefusedError,
+                          "there is no \"risk\" here");
+    Kernel const risk = kernel();
+    server.add("risk", risk);
     Store const store(device());
     server.add(store);
+    EXPECT_EQ(reply.get(), 4U);
     EXPECT_EQ(buffer.get(), 8U);
 }
 
