@@ -4,11 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstring>
 #include <span>
-#include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "carillon/bytes.hpp"

@@ -3,15 +3,15 @@
 // any block of a pool. P is this process, which owns the kernel; C is a client, in a process of its
 // own, which never loads CUDA.
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 
 #include <chrono>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
-#include <utility>
+#include <thread>
 #include <vector>
 
 #include "carillon/bytes.hpp"

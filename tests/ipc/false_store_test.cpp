@@ -5,13 +5,11 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <array>
 #include <chrono>
 #include <cstddef>
 #include <filesystem>
 #include <functional>
 #include <optional>
-#include <string>
 #include <thread>
 #include <utility>
 #include <variant>
@@ -24,7 +22,6 @@
 #include "os/shared_memory.hpp"
 #include "serving/client_messages.hpp"
 #include "support/expect_error.hpp"
-#include "support/held_resources.hpp"
 
 namespace carillon::test {
 namespace {

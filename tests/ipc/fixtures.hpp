@@ -5,10 +5,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <filesystem>
+#include <functional>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "carillon/carillon.hpp"
 #include "ipc/ipc_handlers.hpp"
@@ -22,6 +26,33 @@ inline ServeOptions quiet(ServeOptions options = {}) {
     if (!options.log) options.log = [](std::string const& /*line*/) {};
     return options;
 }
+
+// What an owner logs. It outlives the owner's server.
+class LoggedLines {
+   public:
+    void add(std::string const& line) {
+        std::lock_guard const lock(mutex_);
+        lines_.push_back(line);
+    }
+    [[nodiscard]] std::function<void(std::string const&)> log() {
+        return [this](std::string const& line) { add(line); };
+    }
+    [[nodiscard]] std::vector<std::string> now() const {
+        std::lock_guard const lock(mutex_);
+        return lines_;
+    }
+    // Waits for a line that has this text.
+    [[nodiscard]] bool come(std::string const& text) const {
+        auto const has = [&](std::string const& line) {
+            return line.find(text) != std::string::npos;
+        };
+        return eventually([&] { return std::ranges::any_of(now(), has); });
+    }
+
+   private:
+    mutable std::mutex mutex_;
+    std::vector<std::string> lines_;
+};
 
 // `Owner`: what C connects to, as a rule.
 template <class Base = testing::Test, class Owner = Connection, class Path = SocketPath>

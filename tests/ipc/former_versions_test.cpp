@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <mutex>
 #include <string>
 #include <variant>
 #include <vector>
@@ -69,12 +68,8 @@ using FormerVersionsTest = AtPath<testing::TestWithParam<Former>>;
 // 1. C says hello. 2. P refuses it in a header in which C finds its own magic number and another
 // version, and closes the connection. P's log says why.
 TEST_P(FormerVersionsTest, clientHearsOfAnotherVersion) {
-    std::mutex mutex;
-    std::string lines;
-    Server const server(path(), {.log = [&](std::string const& line) {
-                            std::lock_guard const lock(mutex);
-                            lines += line;
-                        }});
+    LoggedLines lines;
+    Server const server(path(), {.log = lines.log()});
     detail::UnixSocket const client = detail::connect_unix(path(), patience);
     ASSERT_TRUE(client.send(hello_of(GetParam())));
     Octets answer;
@@ -89,11 +84,8 @@ TEST_P(FormerVersionsTest, clientHearsOfAnotherVersion) {
     std::uint16_t version = 0;
     std::memcpy(&version, answer.data() + 4, sizeof(version));
     EXPECT_EQ(version, detail::messages_version);
-    EXPECT_TRUE(eventually([&] {
-        std::lock_guard const lock(mutex);
-        return lines.find("refused (version): the other process has version " +
-                          std::to_string(GetParam().version)) != std::string::npos;
-    }));
+    EXPECT_TRUE(lines.come("refused (version): the other process has version " +
+                           std::to_string(GetParam().version)));
 }
 
 // 1. C says hello. 2. P, of a former version, refuses it. Catches a client that waits for a

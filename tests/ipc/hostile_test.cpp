@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
-#include <mutex>
 #include <random>
 #include <span>
 #include <string>
@@ -144,12 +143,6 @@ TEST_F(HostilePoolTest, requestsWithoutAPauseOrARoomForTheirReplies) {
     expect_served_next(0);
 }
 
-// What P logs. It outlives P's server.
-struct LoggedLines {
-    std::mutex mutex_;
-    std::vector<std::string> lines_;
-};
-
 // 1. C writes counts that no client of the library writes. 2. P takes its place back and says why,
 // to C and in its log, while C has all of it mapped. 3. The place is another client's, and a
 // third one goes on.
@@ -157,11 +150,7 @@ class NonsenseTest : private LoggedLines, public WithKernel<> {
    protected:
     static constexpr unsigned slots = 8;
 
-    NonsenseTest()
-        : WithKernel({.blocks = 2, .capacity = slots}, {.log = [this](std::string const& line) {
-                         std::lock_guard const lock(mutex_);
-                         lines_.push_back(line);
-                     }}) {}
+    NonsenseTest() : WithKernel({.blocks = 2, .capacity = slots}, {.log = LoggedLines::log()}) {}
     template <class Harm>
     void expect_ended(Harm&& harm, std::string const& why) {
         Channel<Ask, Told> other(lease_of(*session("another")));
@@ -180,19 +169,16 @@ class NonsenseTest : private LoggedLines, public WithKernel<> {
         // C's connection stands.
         EXPECT_EQ(hostile->status().objects.size(), 1U);
         EXPECT_EQ(other.call({5}, patience).twice, 10U);
-        std::lock_guard const lock(mutex_);
-        ASSERT_EQ(lines_.size(), 1U);
-        EXPECT_NE(lines_[0].find("hostile, process "), std::string::npos) << lines_[0];
-        EXPECT_NE(lines_[0].find("has lost its place at \"kernel\": " + why), std::string::npos)
-            << lines_[0];
+        std::vector<std::string> const lines = now();
+        ASSERT_EQ(lines.size(), 1U);
+        EXPECT_NE(lines[0].find("hostile, process "), std::string::npos) << lines[0];
+        EXPECT_NE(lines[0].find("has lost its place at \"kernel\": " + why), std::string::npos)
+            << lines[0];
     }
     [[nodiscard]] std::shared_ptr<detail::ClientSession> session(std::string const& name) const {
         return session_at(path(), name);
     }
-    [[nodiscard]] bool nothing_said() {
-        std::lock_guard const lock(mutex_);
-        return lines_.empty();
-    }
+    [[nodiscard]] bool nothing_said() const { return now().empty(); }
 };
 
 TEST_F(NonsenseTest, moreRepliesThanRequests) {

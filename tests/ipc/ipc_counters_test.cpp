@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <string>
 
 #include "carillon/carillon.hpp"
 #include "ipc/fixtures.hpp"

@@ -14,7 +14,6 @@
 #include "carillon/carillon.hpp"
 #include "ipc/fixtures.hpp"
 #include "ipc/other_users.hpp"
-#include "ipc/stranger.hpp"
 #include "os/unix_socket.hpp"
 #include "support/descriptors_left.hpp"
 #include "support/eventually.hpp"

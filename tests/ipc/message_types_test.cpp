@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "carillon/carillon.hpp"
 #include "ipc/fixtures.hpp"
@@ -93,11 +92,10 @@ struct WithUnsaid {
     CARILLON_MEMBERS(prices)
 };
 
-using UnsaidMembersTest = AtPath<>;
-
 // Nothing can be said about the other process's members then.
-TEST_F(UnsaidMembersTest, typeThatDoesNotSayItsMembersIsToldOfOnce) {
+TEST(MessageTypesTest, typeThatDoesNotSayItsMembersIsToldOfOnce) {
     Device const device = Device::open("emulated");
+    SocketPath const path;
     SharedMailbox<Unsaid, Direction::to_host> const unsaid(device, {});
     SharedMailbox<WithUnsaid, Direction::to_host> const within(device, {});
     SharedMailbox<BidFirst, Direction::to_host> const said(device, {});
@@ -107,10 +105,10 @@ TEST_F(UnsaidMembersTest, typeThatDoesNotSayItsMembersIsToldOfOnce) {
     within.serve(server, "within");
     number.serve(server, "number");
     said.serve(server, "said");
-    server.open(path());
+    server.open(path.get());
     testing::internal::CaptureStderr();
     for (int i = 0; i < 2; ++i) {
-        Connection const client = connect();
+        Connection const client(path.get(), {.timeout = patience});
         (void)client.mailbox<Unsaid, Direction::to_host>("unsaid");
         (void)client.mailbox<WithUnsaid, Direction::to_host>("within");
         (void)client.mailbox<BidFirst, Direction::to_host>("said");

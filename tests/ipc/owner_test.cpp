@@ -7,7 +7,6 @@
 #include <atomic>
 #include <future>
 #include <optional>
-#include <string>
 #include <thread>
 
 #include "carillon/carillon.hpp"

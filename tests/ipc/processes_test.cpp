@@ -7,16 +7,12 @@
 #include <atomic>
 #include <chrono>
 #include <filesystem>
-#include <memory>
 #include <set>
-#include <string>
-#include <thread>
 
 #include "carillon/carillon.hpp"
 #include "ipc/fixtures.hpp"
 #include "ipc/stranger.hpp"
 #include "serving/client_session.hpp"
-#include "support/expect_error.hpp"
 #include "support/in_child.hpp"
 
 namespace carillon::test {

@@ -10,11 +10,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include "carillon/carillon.hpp"
 #include "ipc/fixtures.hpp"

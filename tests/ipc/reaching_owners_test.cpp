@@ -9,16 +9,12 @@
 #include <filesystem>
 #include <future>
 #include <memory>
-#include <mutex>
 #include <optional>
-#include <string>
 #include <thread>
-#include <vector>
 
 #include "carillon/carillon.hpp"
 #include "ipc/false_owner.hpp"
 #include "ipc/fixtures.hpp"
-#include "serving/client_messages.hpp"
 #include "support/expect_error.hpp"
 #include "support/in_child.hpp"
 
@@ -140,15 +136,11 @@ TEST_F(ReachingOwnersTest, newsOfAStoreThatHasGoneAreNotWaitedFor) {
 // 1. The store has no room for another connection, and C waits for it. 2. The store goes.
 TEST_F(ReachingOwnersTest, newsAreWaitedForAsLongAsTheStoreIsThere) {
     Store const store(device());
-    std::promise<void> refused;
-    std::once_flag once;
-    auto const heard = [&](std::string const& /*line*/) {
-        std::call_once(once, [&] { refused.set_value(); });
-    };
-    std::optional<Server> server(store.serve(path(), {.connections = 1, .log = heard}));
+    LoggedLines lines;
+    std::optional<Server> server(store.serve(path(), {.connections = 1, .log = lines.log()}));
     Store const client = wait<Store>();
     std::jthread const owner([&] {
-        (void)refused.get_future().wait_for(patience);
+        EXPECT_TRUE(lines.come("refused (full)"));
         server.reset();
     });
     CARILLON_EXPECT_ERROR((void)client.sealed_events(), OwnerGoneError, "has closed");
@@ -215,8 +207,7 @@ TEST_F(ReachingOwnersTest, clientThatWaitsGetsAPlaceThatBecomesFree) {
 
 TEST_F(ReachingOwnersTest, clientThatWaitsGetsAConnectionThatBecomesFree) {
     Kernel const served = kernel();
-    Server const server =
-        served.serve(path(), {.connections = 1, .log = [](std::string const&) {}});
+    Server const server = served.serve(path(), quiet({.connections = 1}));
     std::optional<Connection> before(std::in_place, path());
     auto next = std::async(std::launch::async, [&] { return wait(); });
     CARILLON_EXPECT_ERROR(Connection(path()), RefusedError, "full");
@@ -255,8 +246,7 @@ TEST_F(ReachingOwnersTest, clientThatAsksAgainAsksForOneChannelAlone) {
     std::atomic<bool> go_on = false;
     PersistentKernel<FirstRequestWaits, SharedChannels> const served(
         device(), {.idle = IdlePolicy::park()}, {&begun, &go_on});
-    Server const server =
-        served.serve(path(), {.channels_per_connection = 1, .log = [](std::string const&) {}});
+    Server const server = served.serve(path(), quiet({.channels_per_connection = 1}));
     {
         Connection const before(path());
         auto channel = before.channel<Ask, Told>();
@@ -290,22 +280,15 @@ TEST_F(ReachingOwnersTest, clientOfAStoreWaitsForIt) {
 // 1. C is connected, and asks for a kernel and for the store that P has not added yet. 2. P has
 // refused both, and adds them.
 TEST_F(ReachingOwnersTest, clientThatWaitsGetsWhatIsAddedLater) {
-    std::promise<void> no_kernel;
-    std::promise<void> no_store;
-    std::once_flag once[2];
-    Server server(path(), {.log = [&](std::string const& line) {
-                      bool const of_kernel = line.find("\"risk\"") != std::string::npos;
-                      std::call_once(once[of_kernel ? 1 : 0],
-                                     [&] { (of_kernel ? no_kernel : no_store).set_value(); });
-                  }});
+    LoggedLines lines;
+    Server server(path(), {.log = lines.log()});
     auto reply = std::async(std::launch::async, [waits = wait()] {
         return waits.channel<Ask, Told>("risk").call({2}, patience).twice;
     });
     auto buffer = std::async(std::launch::async,
                              [waits = wait()] { return waits.store().create("a", 8).size(); });
-    for (std::promise<void>* const refused : {&no_kernel, &no_store}) {
-        EXPECT_EQ(refused->get_future().wait_for(patience), std::future_status::ready);
-    }
+    EXPECT_TRUE(lines.come("there is no \"risk\" here"));
+    EXPECT_TRUE(lines.come("there is no store of buffers here"));
     CARILLON_EXPECT_ERROR((Connection(path()).channel<Ask, Told>("risk")), RefusedError,
                           "there is no \"risk\" here");
     Kernel const risk = kernel();
@@ -318,28 +301,16 @@ TEST_F(ReachingOwnersTest, clientThatWaitsGetsWhatIsAddedLater) {
 
 // Another program removes P's files, as one that clears /tmp does: P logs a line for each.
 TEST_F(ReachingOwnersTest, ownerHasALineWhereItsFilesAreRemoved) {
-    std::mutex mutex;
-    std::vector<std::string> lines;
-    auto const log = [&](std::string const& line) {
-        std::lock_guard const lock(mutex);
-        lines.push_back(line);
-    };
-    auto const told_of = [&](std::string const& what) {
-        return eventually([&] {
-            std::lock_guard const lock(mutex);
-            return !lines.empty() && lines.back().find(what) != std::string::npos;
-        });
-    };
+    LoggedLines lines;
     Kernel const served = kernel();
-    Server const server = served.serve(path(), {.log = log});
+    Server const server = served.serve(path(), {.log = lines.log()});
     Store const store(device());
-    Server const stores = store.serve(path() + "s", {.log = log});
+    Server const stores = store.serve(path() + "s", {.log = lines.log()});
     std::filesystem::remove(path() + ".lock");
-    EXPECT_TRUE(told_of("kernel.sock: somebody has removed its lock"));
+    EXPECT_TRUE(lines.come("kernel.sock: somebody has removed its lock"));
     std::filesystem::remove(path() + "s");
-    EXPECT_TRUE(told_of("kernel.socks: somebody has removed its socket"));
-    std::lock_guard const lock(mutex);
-    EXPECT_EQ(lines.size(), 2U);
+    EXPECT_TRUE(lines.come("kernel.socks: somebody has removed its socket"));
+    EXPECT_EQ(lines.now().size(), 2U);
 }
 
 }  // namespace

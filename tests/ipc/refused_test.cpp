@@ -12,7 +12,6 @@
 #include <chrono>
 #include <cstddef>
 #include <iterator>
-#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -160,8 +159,7 @@ TEST_F(RefusedTest, usersThatAreNotAmongThoseThatMay) {
 TEST_F(RefusedTest, usersThatMayNotFillNothing) {
     if (::geteuid() != 0) GTEST_SKIP() << "only root can be another user";
     ASSERT_EQ(::chmod(folder().c_str(), 0755), 0);
-    Server const server =
-        serve({.mode = 0666, .users = {1}, .connections = 1, .log = [](std::string const&) {}});
+    Server const server = serve(quiet({.mode = 0666, .users = {1}, .connections = 1}));
     Process many({"crowd", path(), "65534", "20"});
     EXPECT_EQ(many.line(), "refused");
     auto channel = connect().channel<Ask, Told>();
@@ -225,13 +223,11 @@ TEST_F(RefusedTest, oneUserHasSoManyLinesInAWhile) {
 
 // A function that the server calls may call the server, and throw.
 TEST_F(RefusedTest, ownerHasALineForEachWhomItRefusesAndMayBeAskedMeanwhile) {
-    std::mutex mutex;
-    std::vector<std::string> lines;
+    LoggedLines log;
     std::optional<Server> server;
     server.emplace(serve({.log = [&](std::string const& line) {
         EXPECT_LE(server->clients().size(), 2U);
-        std::lock_guard const lock(mutex);
-        lines.push_back(line);
+        log.add(line);
         throw std::runtime_error("of no use to the server");
     }}));
     {
@@ -249,11 +245,9 @@ TEST_F(RefusedTest, ownerHasALineForEachWhomItRefusesAndMayBeAskedMeanwhile) {
     }
     detail::UnixSocket const stranger = stranger_at(path());
     EXPECT_TRUE(stranger.send(std::vector<std::byte>(64)));
-    EXPECT_TRUE(eventually([&] {
-        std::lock_guard const lock(mutex);
-        return lines.size() == 7;
-    }));
+    EXPECT_TRUE(eventually([&] { return log.now().size() == 7; }));
     server.reset();
+    std::vector<std::string> const lines = log.now();
     std::string const process = ", process " + std::to_string(::getpid()) + " of user ";
     std::pair<char const*, char const*> const said[] = {
         {"a feed", "refused (unknown object): there is no \"quotes\" here"},

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cstring>
 #include <future>
-#include <memory>
 #include <optional>
 #include <random>
 #include <string>

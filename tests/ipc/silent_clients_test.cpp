@@ -5,8 +5,6 @@
 
 #include <atomic>
 #include <memory>
-#include <optional>
-#include <string>
 
 #include "carillon/carillon.hpp"
 #include "ipc/fixtures.hpp"

@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <memory>
 #include <stop_token>
-#include <string>
 #include <thread>
 #include <variant>
 #include <vector>
