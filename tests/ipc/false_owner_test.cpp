@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Owners that are not what a client takes them for: of another version of the handshake, that
-// refuse before they are asked, that fall silent, that answer late, whose names change hands. P is
-// the owner, in this process, of which there is no more than its socket; C is a client, here too.
+// Owners that are not what a client takes them for: that refuse before they are asked, that fall
+// silent, that answer late, whose names change hands. P is the owner, in this process, of which
+// there is no more than its socket; C is a client, here too.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -65,19 +65,6 @@ TYPED_TEST(FalseOwnerTest, refusalIsHeardThoughNobodyHasAsked) {
                   asker.ask();
               }),
               RefusalReason::full);
-}
-
-TYPED_TEST(FalseOwnerTest, ofAnotherVersionRefuses) {
-    FalseOwner const owner(this->path(), [](detail::UnixSocket const& client) {
-        (void)next_of(client);
-        detail::Refused const refused{RefusalReason::version, "whatever that means there"};
-        auto next_version = detail::encode(0, refused);
-        next_version.at(sizeof(std::uint32_t)) = std::byte{detail::messages_version + 1};
-        EXPECT_TRUE(client.send(next_version));
-    });
-    EXPECT_EQ(refusal_of([&] { (void)this->connect(); }), RefusalReason::version);
-    CARILLON_EXPECT_ERROR((void)this->connect(), RefusedError,
-                          std::string(TypeParam::connects) + ": refused (version): the other");
 }
 
 TYPED_TEST(FalseOwnerTest, oneThatSaysNothingIsATimeout) {

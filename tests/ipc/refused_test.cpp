@@ -314,19 +314,6 @@ TEST_F(RefusedTest, nonsenseEndsTheConnectionAndHarmsNoOther) {
     EXPECT_EQ(channel.call({3}, patience).twice, 6U);
 }
 
-TEST_F(RefusedTest, clientOfAnotherVersion) {
-    Server const server = serve();
-    detail::UnixSocket const stranger = stranger_at(path());
-    std::vector<std::byte> hello = detail::encode(1, detail::Hello{"of tomorrow"});
-    hello.at(sizeof(std::uint32_t)) = std::byte{detail::messages_version + 1};
-    EXPECT_TRUE(stranger.send(hello));
-    EXPECT_EQ(last_words(stranger), RefusalReason::version);
-    hello.pop_back();
-    detail::UnixSocket const shorter = stranger_at(path());
-    EXPECT_TRUE(shorter.send(hello));
-    EXPECT_EQ(last_words(shorter), RefusalReason::version);
-}
-
 TEST_F(RefusedTest, optionsThatMakeNoSense) {
     CARILLON_EXPECT_ERROR(serve({.name = ""}), UsageError, "a name of 0 characters");
     CARILLON_EXPECT_ERROR(serve({.name = std::string(64, 'x')}), UsageError, "64 characters");
