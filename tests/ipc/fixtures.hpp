@@ -79,7 +79,8 @@ class WithDevice : public AtPath<Base, Owner> {
     [[nodiscard]] Device const& device() const { return device_; }
     // Its blocks sleep while they wait.
     template <class Handler = CountingHandler, class Requests = SharedChannels>
-    [[nodiscard]] auto kernel(KernelOptions options = {}, Handler const& handler = {}) const {
+    [[nodiscard]] PersistentKernel<Handler, Requests> kernel(KernelOptions options = {},
+                                                             Handler const& handler = {}) const {
         options.idle = IdlePolicy::park();
         return PersistentKernel<Handler, Requests>(device_, options, handler);
     }
