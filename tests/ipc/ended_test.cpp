@@ -3,7 +3,6 @@
 // clients; all are in this process.
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -25,15 +24,6 @@ struct ThrowingHandler {
     Told operator()(Ask const& ask) const {
         if (ask.value == 1) throw std::runtime_error("one is no request");
         if (ask.value == 2) throw 2;  // NOLINT: a handler may throw anything
-        return {2 * ask.value, 0};
-    }
-};
-
-// Does not return before it is told to.
-struct GatedCounter {
-    std::atomic<bool>* gate;
-    Told operator()(Ask const& ask) const {
-        while (ask.value == 1 && !gate->load()) std::this_thread::yield();
         return {2 * ask.value, 0};
     }
 };
@@ -106,8 +96,8 @@ TEST_F(EndedTest, handlerMayThrowWhatIsNoException) {
 }
 
 TEST_F(EndedTest, drainThatTimesOutMayBeAskedAgain) {
-    std::atomic<bool> gate = false;
-    auto owned = kernel<GatedCounter>({.blocks = 2}, {&gate});
+    Gate gate;
+    auto owned = kernel<GatedHandler>({.blocks = 2}, {&gate});
     Server const server = owned.serve(path());
     auto idle = connect().channel<Ask, Told>();
     auto channel = connect().channel<Ask, Told>();
@@ -118,14 +108,14 @@ TEST_F(EndedTest, drainThatTimesOutMayBeAskedAgain) {
     EXPECT_NE(throws_for_good([&] { return idle.try_submit({0}); }).find("draining"),
               std::string::npos);
     CARILLON_EXPECT_ERROR((connect().channel<Ask, Told>()), RefusedError, "draining");
-    gate = true;
+    gate.open = true;
     EXPECT_NO_THROW(owned.drain(patience));
     EXPECT_EQ(channel.wait(ticket, patience).twice, 2U);
 }
 
 TEST_F(EndedTest, drainDoesNotWaitForWhoHasGone) {
-    std::atomic<bool> gate = false;
-    auto owned = kernel<GatedCounter>({}, {&gate});
+    Gate gate;
+    auto owned = kernel<GatedHandler>({}, {&gate});
     Server const server = owned.serve(path());
     std::optional<Connection> connection(connect());
     {
@@ -133,7 +123,7 @@ TEST_F(EndedTest, drainDoesNotWaitForWhoHasGone) {
         (void)channel.submit({1}, patience);
         EXPECT_THROW(owned.drain(20ms), TimeoutError);
     }
-    gate = true;
+    gate.open = true;
     EXPECT_NO_THROW(owned.drain(patience));
 }
 

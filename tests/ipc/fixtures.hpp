@@ -6,12 +6,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <filesystem>
 #include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "carillon/carillon.hpp"
@@ -26,6 +28,21 @@ inline ServeOptions quiet(ServeOptions options = {}) {
     if (!options.log) options.log = [](std::string const& /*line*/) {};
     return options;
 }
+
+// Holds each request until the test lets all go on.
+struct Gate {
+    std::atomic<bool> begun = false;
+    std::atomic<bool> open = false;
+};
+struct GatedHandler {
+    Gate* gate;
+
+    Told operator()(Ask const& ask) const {
+        gate->begun = true;
+        while (!gate->open) std::this_thread::yield();
+        return {2 * ask.value, 0};
+    }
+};
 
 // What an owner logs. It outlives the owner's server.
 class LoggedLines {

@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <filesystem>
 #include <future>
 #include <memory>
@@ -228,36 +227,23 @@ TEST_F(ReachingOwnersTest, clientThatWaitsPassesOverAnOwnerThatDoesNotAnswer) {
     EXPECT_EQ(next.get().owner().process, ::getpid());
 }
 
-// Holds its first request until it is told to go on.
-struct FirstRequestWaits {
-    std::atomic<bool>* begun;
-    std::atomic<bool>* go_on;
-    Told operator()(Ask const& ask) const {
-        begun->store(true);
-        while (!go_on->load()) std::this_thread::yield();
-        return {2 * ask.value, 0};
-    }
-};
-
 // 1. The block is at the last request of a client that has gone. 2. C asks for the block again and
 // again, and gives up each time. 3. The block is free.
 TEST_F(ReachingOwnersTest, clientThatAsksAgainAsksForOneChannelAlone) {
-    std::atomic<bool> begun = false;
-    std::atomic<bool> go_on = false;
-    PersistentKernel<FirstRequestWaits, SharedChannels> const served(
-        device(), {.idle = IdlePolicy::park()}, {&begun, &go_on});
+    Gate gate;
+    auto const served = kernel<GatedHandler>({}, {&gate});
     Server const server = served.serve(path(), quiet({.channels_per_connection = 1}));
     {
         Connection const before(path());
         auto channel = before.channel<Ask, Told>();
         (void)channel.submit({1}, patience);
-        EXPECT_TRUE(eventually([&] { return begun.load(); }));
+        EXPECT_TRUE(eventually([&] { return gate.begun.load(); }));
     }
     Connection const client(path(), {.timeout = 500ms});
     for (int i = 0; i < 2; ++i) {
         EXPECT_THROW((void)(client.channel<Ask, Told>()), TimeoutError);
     }
-    go_on = true;
+    gate.open = true;
     EXPECT_TRUE(eventually([&] {
         try {
             return client.channel<Ask, Told>().call({2}, patience).twice == 4;

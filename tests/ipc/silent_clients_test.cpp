@@ -3,7 +3,6 @@
 // cannot answer. P is the owner, this process; C is a client.
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <memory>
 
 #include "carillon/carillon.hpp"
@@ -15,35 +14,21 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A handler that waits at each request until it may go on.
-struct WaitingHandler {
-    std::atomic<bool>* begun;
-    std::atomic<bool>* go;
-
-    Told operator()(Ask const& ask) const {
-        *begun = true;
-        while (!go->load()) std::this_thread::yield();
-        return {2 * ask.value, 0};
-    }
-};
-
 class SilentClientsTest : public WithDevice<> {
    protected:
-    using Kernel = PersistentKernel<WaitingHandler, SharedChannels>;
+    using Kernel = PersistentKernel<GatedHandler, SharedChannels>;
 
     [[nodiscard]] Kernel& kernel() { return kernel_; }
-    [[nodiscard]] bool begun() const { return begun_; }
+    [[nodiscard]] bool begun() const { return gate_.begun; }
     // Lets every handler return from now on.
-    void go_on() { go_ = true; }
+    void go_on() { gate_.open = true; }
     [[nodiscard]] BlockActivity activity_of(Connection const& owner, std::size_t object = 0) const {
         return owner.status().objects.at(object).blocks.at(0).activity;
     }
 
    private:
-    std::atomic<bool> begun_ = false;
-    std::atomic<bool> go_ = false;
-    Kernel kernel_ = WithDevice::kernel<WaitingHandler>({.blocks = 2, .stuck_after = 1h},
-                                                        WaitingHandler{&begun_, &go_});
+    Gate gate_;
+    Kernel kernel_ = WithDevice::kernel<GatedHandler>({.blocks = 2, .stuck_after = 1h}, {&gate_});
     std::shared_ptr<void> const whatever_comes_{nullptr, [this](void*) { go_on(); }};
 };
 

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 
-#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
@@ -196,34 +195,21 @@ TEST_F(StrangersTest, thoseThatConnectAgainAndAgainKeepNobodyWaiting) {
     }
 }
 
-// A handler whose request takes as long as the test wants.
-struct GatedHandler {
-    std::atomic<bool>* begun;
-    std::atomic<bool> const* go;
-
-    CARILLON_HD Told operator()(Ask const& ask) const {
-        *begun = true;
-        while (!go->load()) std::this_thread::yield();
-        return {2 * ask.value, 0};
-    }
-};
-
 using WaitingAsksTest = WithDevice<>;
 
 // 1. C goes while its block is at a request. 2. Another asks for that block, and then for one that
 // is free. 3. It has the second, and the first when that is.
 TEST_F(WaitingAsksTest, thoseThatCanBeAnsweredAre) {
-    std::atomic<bool> begun = false;
-    std::atomic<bool> go = false;
-    auto const busy = kernel<GatedHandler>({}, GatedHandler{&begun, &go});
+    Gate gate;
+    auto const busy = kernel<GatedHandler>({}, {&gate});
     auto const idle = kernel();
     Server server = busy.serve(path());
     server.add("idle", idle);
-    std::shared_ptr<void> const whatever_comes(nullptr, [&](void*) { go = true; });
+    std::shared_ptr<void> const whatever_comes(nullptr, [&](void*) { gate.open = true; });
     {
         auto channel = connect().channel<Ask, Told>();
         ASSERT_TRUE(channel.try_submit({1}));
-        ASSERT_TRUE(eventually([&] { return begun.load(); }));
+        ASSERT_TRUE(eventually([&] { return gate.begun.load(); }));
     }
     ASSERT_TRUE(eventually([&] { return server.clients().empty(); }));
     detail::UnixSocket const both = stranger_at(path());
@@ -236,7 +222,7 @@ TEST_F(WaitingAsksTest, thoseThatCanBeAnsweredAre) {
         if (auto const* message = std::get_if<detail::SocketMessage>(&received)) {
             auto const decoded = detail::decode(message->bytes, message->descriptors.size());
             if (decoded.id > 1) answered.push_back(decoded.id);
-            if (decoded.id == 8) go = true;
+            if (decoded.id == 8) gate.open = true;
         }
         return answered.size() == 2;
     }));
