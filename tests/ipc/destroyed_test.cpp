@@ -225,10 +225,7 @@ TEST_F(DestroyedTest, clientThatWaitsGetsTheNextOfTheName) {
 std::vector<detail::Decoded> answers(detail::UnixSocket const& stranger, std::size_t wanted) {
     std::vector<detail::Decoded> all;
     EXPECT_TRUE(eventually([&] {
-        auto const received = stranger.receive();
-        auto const* message = std::get_if<detail::SocketMessage>(&received);
-        if (message == nullptr) return false;
-        all.push_back(detail::decode(message->bytes, message->descriptors.size()));
+        if (auto const message = heard_by(stranger)) all.push_back(*message);
         return all.size() == wanted;
     }));
     return all;
@@ -241,8 +238,7 @@ detail::Attach attach_message(std::string const& name) {
 // C has not mapped its lease when it ends: it knows it by no number yet, and says so then.
 TEST_F(DestroyedTest, whoIsLentItAtThatMomentIsToldAgain) {
     auto ring = share<ToDevice>("orders");
-    detail::UnixSocket const stranger = stranger_at(path());
-    EXPECT_TRUE(say(stranger, detail::Hello{"stranger"}));
+    detail::UnixSocket const stranger = known_at(path());
     EXPECT_TRUE(say(stranger, attach_message("orders")));
     auto const attached = std::get<detail::Attached>(answers(stranger, 2).at(1).message);
     ring.reset();
@@ -269,8 +265,7 @@ TEST_F(DestroyedTest, whoWaitsForAPlaceOfItIsRefused) {
     auto ring = share<ToDevice>("orders");
     (void)connect().ring<Ask, Direction::to_device>("orders");
     EXPECT_TRUE(eventually([&] { return server().clients().empty(); }));
-    detail::UnixSocket const stranger = stranger_at(path());
-    EXPECT_TRUE(say(stranger, detail::Hello{"stranger"}));
+    detail::UnixSocket const stranger = known_at(path());
     EXPECT_TRUE(say(stranger, attach_message("orders"), 2));
     EXPECT_TRUE(say(stranger, detail::Look{0, 0}, 3));
     EXPECT_EQ(answers(stranger, 2).at(1).id, 3U);

@@ -141,12 +141,10 @@ TEST_F(InFlightTest, strangerThatGetsABufferAndReadsNothingHarmsNobodyOfTheStore
     unsigned lent = 0;
     unsigned refused = 0;
     EXPECT_TRUE(eventually([&] {
-        auto const received = strangers.back().receive();
-        auto const* message = std::get_if<detail::SocketMessage>(&received);
-        if (message == nullptr) return lent + refused == said;
-        auto const decoded = detail::decode(message->bytes, message->descriptors.size()).message;
-        lent += std::holds_alternative<detail::LentBuffer>(decoded) ? 1 : 0;
-        refused += std::holds_alternative<detail::Refused>(decoded) ? 1 : 0;
+        auto const message = heard_by(strangers.back());
+        if (!message) return lent + refused == said;
+        lent += std::holds_alternative<detail::LentBuffer>(message->message) ? 1 : 0;
+        refused += std::holds_alternative<detail::Refused>(message->message) ? 1 : 0;
         return lent + refused == said;
     })) << lent
         << " lent, " << refused << " refused";
@@ -193,12 +191,10 @@ TEST_F(InFlightTest, clientThatReadsAfterAPauseKeepsItsConnection) {
     }
     std::uint32_t heard = 0;
     EXPECT_TRUE(eventually([&] {
-        auto const received = client.receive();
-        auto const* message = std::get_if<detail::SocketMessage>(&received);
-        if (message == nullptr) return false;
-        auto const decoded = detail::decode(message->bytes, message->descriptors.size());
-        EXPECT_EQ(decoded.id, heard + 1);
-        heard = decoded.id;
+        auto const message = heard_by(client);
+        if (!message) return false;
+        EXPECT_EQ(message->id, heard + 1);
+        heard = message->id;
         return heard == last;
     })) << heard
         << " of " << last;

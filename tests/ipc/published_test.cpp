@@ -102,8 +102,7 @@ std::pair<detail::Attached, FileDescriptor> lent_to_a_stranger(std::string const
                                                                std::string const& object,
                                                                ObjectKind kind,
                                                                detail::MessageType const& type) {
-    detail::UnixSocket const stranger = stranger_at(path);
-    EXPECT_TRUE(say(stranger, detail::Hello{"stranger"}));
+    detail::UnixSocket const stranger = known_at(path);
     EXPECT_TRUE(say(stranger, detail::Attach{object, kind, type, type, false}, 2));
     std::pair<detail::Attached, FileDescriptor> lent;
     EXPECT_TRUE(eventually([&] {

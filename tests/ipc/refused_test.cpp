@@ -274,8 +274,7 @@ TEST_F(RefusedTest, ownerHasALineWhereAClientCannotMap) {
             Server const server =
                 serve({.log = [&](std::string const& line) { lines.push_back(line); }});
             Connection const watcher = connect();
-            detail::UnixSocket const blind = stranger_at(path());
-            EXPECT_TRUE(say(blind, detail::Hello{"blind"}));
+            detail::UnixSocket const blind = known_at(path(), "blind");
             EXPECT_TRUE(say(blind, ask, 7));
             EXPECT_TRUE(eventually([&] { return taken(watcher.status()) == 1; }));
             for (unsigned i = 0; i < 2; ++i) {

@@ -341,15 +341,13 @@ TEST_F(StoreTest, clientsCannotTouchEachOthersBuffers) {
     say(messages::NextBuffer{0});
     unsigned refused = 0;
     EXPECT_TRUE(eventually([&] {
-        auto const received = stranger.receive(1);
-        auto const* const came = std::get_if<detail::SocketMessage>(&received);
-        if (came == nullptr) return false;
-        auto const message = messages::decode(came->bytes, came->descriptors.size()).message;
-        if (auto const* no = std::get_if<messages::Refused>(&message)) {
+        auto const came = heard_by(stranger);
+        if (!came) return false;
+        if (auto const* no = std::get_if<messages::Refused>(&came->message)) {
             EXPECT_EQ(no->reason, RefusalReason::not_allowed);
             ++refused;
         }
-        return std::holds_alternative<BufferInfo>(message);
+        return std::holds_alternative<BufferInfo>(came->message);
     }));
     EXPECT_EQ(refused, 1U);
     mine.write(pattern(100, 5));

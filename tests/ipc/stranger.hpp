@@ -57,6 +57,21 @@ inline bool say_too_much(detail::UnixSocket const& stranger) {
     return ::send(stranger.fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL) > 0;
 }
 
+// One that has introduced itself.
+inline detail::UnixSocket known_at(std::string const& path, std::string const& name = "stranger") {
+    detail::UnixSocket known = stranger_at(path);
+    EXPECT_TRUE(say(known, detail::Hello{name}));
+    return known;
+}
+
+// The next message of the owner, if one has come.
+inline std::optional<detail::Decoded> heard_by(detail::UnixSocket const& stranger) {
+    auto const received = stranger.receive();
+    auto const* message = std::get_if<detail::SocketMessage>(&received);
+    if (message == nullptr) return {};
+    return detail::decode(message->bytes, message->descriptors.size());
+}
+
 // Waits until the stranger is dropped, and returns the reason that it got before.
 inline std::optional<RefusalReason> last_words(detail::UnixSocket const& stranger) {
     std::optional<RefusalReason> reason;

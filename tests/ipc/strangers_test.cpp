@@ -34,11 +34,7 @@ class StrangersTest : public WithKernelAndStore {
     [[nodiscard]] detail::UnixSocket stranger() const { return stranger_at(path()); }
     [[nodiscard]] auto& other() { return other_; }
     // A connection that has introduced itself.
-    [[nodiscard]] detail::UnixSocket known() const {
-        detail::UnixSocket known = stranger();
-        EXPECT_TRUE(say(known, detail::Hello{"stranger"}));
-        return known;
-    }
+    [[nodiscard]] detail::UnixSocket known() const { return known_at(path()); }
 
    private:
     Server server_ = serve();
@@ -107,13 +103,11 @@ std::optional<RefusalReason> answer_to(detail::UnixSocket const& known, detail::
     EXPECT_TRUE(say(known, ask, 7));
     std::optional<RefusalReason> reason;
     EXPECT_TRUE(eventually([&] {
-        auto const received = known.receive();
-        auto const* message = std::get_if<detail::SocketMessage>(&received);
-        if (message == nullptr) return false;
-        auto const decoded = detail::decode(message->bytes, message->descriptors.size());
-        if (auto const* refused = std::get_if<detail::Refused>(&decoded.message))
+        auto const message = heard_by(known);
+        if (!message) return false;
+        if (auto const* refused = std::get_if<detail::Refused>(&message->message))
             reason = refused->reason;
-        return decoded.id == 7;
+        return message->id == 7;
     }));
     return reason;
 }
@@ -163,10 +157,7 @@ TEST_F(StrangersTest, oneThatAsksAndAsksAndReadsNothingIsHeardAgainWhenItReads) 
     }
     std::uint32_t heard = 0;
     EXPECT_TRUE(eventually([&] {
-        auto const received = flood.receive();
-        auto const* message = std::get_if<detail::SocketMessage>(&received);
-        if (message == nullptr) return false;
-        heard = detail::decode(message->bytes, message->descriptors.size()).id;
+        if (auto const message = heard_by(flood)) heard = message->id;
         return heard == last;
     })) << "the last answer was of "
         << heard << " of " << last;
@@ -212,17 +203,14 @@ TEST_F(WaitingAsksTest, thoseThatCanBeAnsweredAre) {
         ASSERT_TRUE(eventually([&] { return gate.begun.load(); }));
     }
     ASSERT_TRUE(eventually([&] { return server.clients().empty(); }));
-    detail::UnixSocket const both = stranger_at(path());
-    EXPECT_TRUE(say(both, detail::Hello{"stranger"}));
+    detail::UnixSocket const both = known_at(path());
     EXPECT_TRUE(say(both, wish_for("kernel"), 7));
     EXPECT_TRUE(say(both, wish_for("idle"), 8));
     std::vector<std::uint32_t> answered;
     ASSERT_TRUE(eventually([&] {
-        auto const received = both.receive();
-        if (auto const* message = std::get_if<detail::SocketMessage>(&received)) {
-            auto const decoded = detail::decode(message->bytes, message->descriptors.size());
-            if (decoded.id > 1) answered.push_back(decoded.id);
-            if (decoded.id == 8) gate.open = true;
+        if (auto const message = heard_by(both)) {
+            if (message->id > 1) answered.push_back(message->id);
+            if (message->id == 8) gate.open = true;
         }
         return answered.size() == 2;
     }));
