@@ -4,17 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstring>
 #include <span>
-#include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "carillon/bytes.hpp"
 #include "carillon/connection.hpp"
 #include "carillon/shared_objects.hpp"
-#include "ipc/peer_process.hpp"
+#include "ipc/fixtures.hpp"
 #include "support/eventually.hpp"
 #include "support/expect_error.hpp"
 
@@ -102,22 +99,19 @@ std::span<std::byte> room_in(T& value) {
     return std::as_writable_bytes(std::span(&value, 1));
 }
 
-class BytesObjectsTest : public testing::Test {
+class BytesObjectsTest : public WithServer<> {
    protected:
-    Device device_ = Device::open("emulated");
-    SocketPath path_;
-    Server server_{path_.get()};
-    Connection owner_{path_.get(), {.timeout = patience}};
+    Connection owner_ = connect();
 };
 
 TEST_F(BytesObjectsTest, mailboxesOfAnotherProcess) {
     // 1. P shares mailboxes of types. 2. C sets and reads bytes.
-    SharedMailbox<Limits> const limits(device_);
-    SharedMailbox<Taken, Direction::to_host> const taken(device_, Taken{7, 1});
+    SharedMailbox<Limits> const limits(device());
+    SharedMailbox<Taken, Direction::to_host> const taken(device(), Taken{7, 1});
     auto reads = limits.device_handle();
     auto sets = taken.device_handle();
-    server_.add("limits", limits);
-    server_.add("taken", taken);
+    server().add("limits", limits);
+    server().add("taken", taken);
     auto to = owner_.mailbox<Bytes>("limits", {sizeof(Limits)});
     auto from = owner_.mailbox<Bytes, Direction::to_host>("taken", {sizeof(Taken)});
     for (std::uint32_t i = 0; i < 10; ++i) {
@@ -139,11 +133,11 @@ TEST_F(BytesObjectsTest, mailboxesOfAnotherProcess) {
 }
 
 TEST_F(BytesObjectsTest, chunkRingsOfAnotherProcess) {
-    SharedChunkRing<Taken> const heaps(device_, {.chunk_bytes = 1000, .chunks = 4});
-    SharedChunkRing<> const bare(device_, {.chunk_bytes = 8, .chunks = 2});
+    SharedChunkRing<Taken> const heaps(device(), {.chunk_bytes = 1000, .chunks = 4});
+    SharedChunkRing<> const bare(device(), {.chunk_bytes = 8, .chunks = 2});
     auto reads = heaps.device_handle();
-    server_.add("heaps", heaps);
-    server_.add("bare", bare);
+    server().add("heaps", heaps);
+    server().add("bare", bare);
     Chunks ring = owner_.chunk_ring<Bytes>("heaps", {sizeof(Taken)});
     EXPECT_EQ(ring.chunks(), 4U);
     EXPECT_EQ(ring.chunk_bytes(), 1000U);
@@ -170,8 +164,8 @@ struct alignas(16) Apart {
 };
 
 TEST_F(BytesObjectsTest, metadataThatLieElsewhereAreRefused) {
-    SharedChunkRing<Apart> const chunks(device_, {.chunk_bytes = 64, .chunks = 2});
-    server_.add("chunks", chunks);
+    SharedChunkRing<Apart> const chunks(device(), {.chunk_bytes = 64, .chunks = 2});
+    server().add("chunks", chunks);
     CARILLON_EXPECT_ERROR((void)owner_.chunk_ring<Bytes>("chunks", {16}), RefusedError,
                           "on boundaries of 16 bytes");
 }

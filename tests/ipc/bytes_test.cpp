@@ -5,7 +5,6 @@
 
 #include <gtest/gtest.h>
 
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstring>
@@ -14,15 +13,13 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "carillon/bytes_kernel.hpp"
 #include "carillon/connection.hpp"
 #include "carillon/kernel.hpp"
 #include "carillon/shared_objects.hpp"
-#include "ipc/ipc_handlers.hpp"
-#include "ipc/peer_process.hpp"
+#include "ipc/fixtures.hpp"
 #include "support/eventually.hpp"
 #include "support/expect_error.hpp"
 
@@ -186,18 +183,7 @@ TEST_P(BytesTest, ringsCarryThemBothWays) {
 }
 
 // Messages by bytes between processes: through kernels and objects that others serve.
-class BytesOfOthersTest : public testing::Test {
-   protected:
-    [[nodiscard]] std::string path() const { return path_.get(); }
-    [[nodiscard]] Connection connection() const {
-        return Connection(path(), {.timeout = patience});
-    }
-    [[nodiscard]] Device const& device() const { return device_; }
-
-   private:
-    SocketPath path_;
-    Device device_ = Device::open("emulated");
-};
+using BytesOfOthersTest = WithDevice<>;
 
 template <class T>
 std::span<std::byte const> bytes_of(T const& message) {
@@ -216,7 +202,7 @@ TEST_F(BytesOfOthersTest, kernelOfTypesAnswersAClientByBytes) {
     server.add("counting", counting);
     server.add("sums", sums);
     // 2. C knows the sizes, and of one the names.
-    Connection const owner = connection();
+    Connection const owner = connect();
     auto counts = owner.channel<Bytes, Bytes>("counting", {sizeof(Ask), "carillon::test::Ask"},
                                               {sizeof(Told)});
     auto adds = owner.channel<Bytes, Bytes>("sums", {sizeof(LongAsk)}, {sizeof(LongAsk)});
@@ -248,8 +234,7 @@ TEST_F(BytesOfOthersTest, kernelByBytesAnswersAClientOfTypes) {
                        BytesClients::of_others);
     Server const server = kernel.serve(path());
     for (unsigned lap = 0; lap < 2; ++lap) {
-        Process client({"call", path(), "100"});
-        EXPECT_EQ(client.line(), "attached");
+        Process client = attached({"call", path(), "100"});
         EXPECT_EQ(client.line(), "first " + std::to_string(100 * lap));
         EXPECT_EQ(client.status(), 0);
     }
@@ -267,7 +252,7 @@ TEST_F(BytesOfOthersTest, ringsOfTypesAndByBytes) {
     Server server(path());
     server.add("orders", orders);
     server.add("fills", fills);
-    Connection const owner = connection();
+    Connection const owner = connect();
     auto to = owner.ring<Bytes, Direction::to_device>("orders", {sizeof(LongAsk)});
     auto from = owner.ring<Bytes, Direction::to_host>("fills", {sizeof(Told)});
     for (std::uint64_t i = 0; i < 10; ++i) {
@@ -288,7 +273,7 @@ TEST_F(BytesOfOthersTest, ringsOfTypesAndByBytes) {
 TEST_F(BytesOfOthersTest, refusalsNameBothSizes) {
     PersistentKernel<CountingHandler, SharedChannels> const kernel(device(), parked);
     Server const server = kernel.serve(path());
-    Connection const owner = connection();
+    Connection const owner = connect();
     CARILLON_EXPECT_ERROR((void)(owner.channel<Bytes, Bytes>("kernel", {12}, {sizeof(Told)})),
                           RefusedError,
                           "the kernel's request is carillon::test::Ask of 8 bytes, the client's "
@@ -304,7 +289,7 @@ TEST_F(BytesOfOthersTest, namesAreComparedOnlyWhereBothGiveOne) {
     BytesKernel const kernel(device(), {sizeof(Ask), "Ask"}, {sizeof(Told)}, doubles, &served,
                              parked, BytesClients::of_others);
     Server const server = kernel.serve(path());
-    Connection const owner = connection();
+    Connection const owner = connect();
     EXPECT_NO_THROW((void)(owner.channel<Bytes, Bytes>("kernel", {sizeof(Ask), "Ask"},
                                                        {sizeof(Told), "anything"})));
     EXPECT_NO_THROW((void)(owner.channel<Bytes, Bytes>("kernel", {sizeof(Ask)}, {sizeof(Told)})));
@@ -330,7 +315,7 @@ TEST_F(BytesOfOthersTest, namesThatDifferBehind63BytesAreNamesOfTwoTypes) {
     BytesKernel const kernel(device(), {8, before + "Tick"}, {sizeof(Told)}, doubles, &served,
                              parked, BytesClients::of_others);
     Server const server = kernel.serve(path());
-    Connection const owner = connection();
+    Connection const owner = connect();
     EXPECT_NO_THROW(
         (void)(owner.channel<Bytes, Bytes>("kernel", {8, before + "Tick"}, {sizeof(Told)})));
     EXPECT_NO_THROW((void)(owner.channel<long_names::Tick, Told>()));
@@ -349,7 +334,7 @@ TEST_F(BytesOfOthersTest, nameThatIsTooLongByHalfACharacterIsTheSameOnBothSides)
                              parked, BytesClients::of_others);
     Server const server = kernel.serve(path());
     EXPECT_NO_THROW(
-        (void)(connection().channel<Bytes, Bytes>("kernel", {sizeof(Ask), name}, {sizeof(Told)})));
+        (void)(connect().channel<Bytes, Bytes>("kernel", {sizeof(Ask), name}, {sizeof(Told)})));
 }
 
 TEST_F(BytesOfOthersTest, refusalShowsNoMoreOfANameThanIsSent) {
@@ -360,7 +345,7 @@ TEST_F(BytesOfOthersTest, refusalShowsNoMoreOfANameThanIsSent) {
     Server const server =
         kernel.serve(path(), {.log = [&](std::string const& line) { shown = line.size(); }});
     CARILLON_EXPECT_ERROR(
-        (void)(connection().channel<Bytes, Bytes>("kernel", {sizeof(Ask), "Tick"}, {sizeof(Told)})),
+        (void)(connect().channel<Bytes, Bytes>("kernel", {sizeof(Ask), "Tick"}, {sizeof(Told)})),
         RefusedError, " of 8 bytes, the client's Tick of 8");
     EXPECT_TRUE(eventually([&] { return shown != 0; }));
     EXPECT_LT(shown, 400U);
@@ -378,7 +363,7 @@ TEST_F(BytesOfOthersTest, namesThatCannotBePrintedAreErrorsOfTheCallsThatGetThem
                               UsageError, "in the name of the reply, or bytes that are no UTF-8");
     }
     Server const server(path());
-    Connection const owner = connection();
+    Connection const owner = connect();
     CARILLON_EXPECT_ERROR((void)(owner.channel<Bytes, Bytes>("kernel", red, plain)), UsageError,
                           "Connection::channel: a control");
     CARILLON_EXPECT_ERROR((void)(owner.channel<Bytes, Bytes>("kernel", plain, half)), UsageError,

@@ -1,139 +1,183 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clients of other processes command a kernel of this one. P is this process, which owns the
-// kernel; C is a client, in a process of its own, which never loads CUDA.
+// Clients of other processes command a kernel of this one: each by a block of its own, or all by
+// any block of a pool. P is this process, which owns the kernel; C is a client, in a process of its
+// own, which never loads CUDA.
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 
 #include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
-#include <utility>
+#include <thread>
 #include <vector>
 
+#include "carillon/bytes.hpp"
 #include "carillon/carillon.hpp"
 #include "device/device_fixture.hpp"
-#include "ipc/ipc_handlers.hpp"
-#include "ipc/peer_process.hpp"
+#include "ipc/fixtures.hpp"
+#include "support/expect_error.hpp"
 
 namespace carillon::test {
 namespace {
 
-using SharedKernel = PersistentKernel<CountingHandler, SharedChannels>;
-
-class ClientsTest : public KernelTest {
+// `Requests`: how the kernel serves. A test of both ways is a function here.
+template <class Requests>
+class ClientsOf : public AtPath<KernelTest> {
    protected:
-    [[nodiscard]] SharedKernel kernel(unsigned blocks) const {
-        return SharedKernel(device(),
-                            {.blocks = blocks, .capacity = 16, .idle = IdlePolicy::park()});
-    }
-    [[nodiscard]] std::string path() const { return path_.get(); }
+    static constexpr bool pool = std::same_as<Requests, SharedPool>;
 
-   private:
-    SocketPath path_;
+    // A kernel for so many clients at a time. Each has a block, or a place of a pool of `blocks`.
+    template <class Handler = CountingHandler>
+    [[nodiscard]] PersistentKernel<Handler, Requests> kernel(unsigned clients,
+                                                             unsigned blocks = 2) const {
+        KernelOptions options;
+        options.blocks = pool ? blocks : clients;
+        options.capacity = 16;
+        options.idle = IdlePolicy::park();
+        if (pool) options.shared_pool.clients = clients;
+        return PersistentKernel<Handler, Requests>(device(), options);
+    }
+
+    // C calls and checks each reply, with "wait" when it is told to; 0: until it is killed. In a
+    // pool it sends rows of requests, too.
+    [[nodiscard]] std::vector<std::string> caller(unsigned calls) const {
+        return {pool ? "call-any" : "call", path(), std::to_string(calls)};
+    }
+    // Its replies were right, and a block that it had to itself had answered `first` before.
+    static void expect_right(Process& client, unsigned first = 0) {
+        EXPECT_EQ(client.line(), pool ? "right" : "first " + std::to_string(first));
+        EXPECT_EQ(client.status(), 0);
+    }
+
+    // A block keeps its state.
+    template <class Handler = CountingHandler>
+    void one_client_after_another() const {
+        // 1. P starts a kernel and serves.
+        auto const owned = this->template kernel<Handler>(1);
+        Server const server = owned.serve(path());
+        // 2. C attaches, calls and goes. 3. So does the next one.
+        for (unsigned i = 0; i < 5; ++i) {
+            Process client = attached(caller(1000));
+            expect_right(client, 1000 * i);
+        }
+    }
+    // So many clients attach, and then all call at once; none waits for another.
+    void all_at_once(unsigned clients, unsigned calls) const {
+        std::vector<Process> all;
+        std::vector<std::string> arguments = caller(calls);
+        arguments.emplace_back("wait");
+        for (unsigned i = 0; i < clients; ++i) all.emplace_back(arguments);
+        for (Process& client : all) EXPECT_EQ(client.line(), "attached");
+        for (Process& client : all) client.tell("go on");
+        for (Process& client : all) expect_right(client);
+    }
+    template <class Handler = CountingHandler>
+    void clients_at_once(unsigned clients, unsigned calls, unsigned blocks = 2) const {
+        auto const owned = this->template kernel<Handler>(clients, blocks);
+        Server const server = owned.serve(path());
+        all_at_once(clients, calls);
+    }
+    void one_that_was_killed_leaves_its_place() const {
+        auto const owned = kernel(1);
+        Server const server = owned.serve(path());
+        for (unsigned i = 0; i < 3; ++i) {
+            // 1. C sends more than it takes. 2. It is killed.
+            Process client = attached({"leave-replies", path()});
+            EXPECT_TRUE(client.kill());
+            // 3. The next C is let in once P has seen that, and is answered.
+            EXPECT_TRUE(eventually([&] { return server.clients().empty(); }));
+            Process next = attached(caller(50));
+            EXPECT_EQ(next.line().substr(0, 5), pool ? "right" : "first");
+            EXPECT_EQ(next.status(), 0);
+            EXPECT_TRUE(eventually([&] { return server.clients().empty(); }));
+        }
+    }
+    void one_that_is_killed_at_any_moment() const {
+        auto const owned = kernel(2);
+        Server const server = owned.serve(path());
+        // 1. A C calls and calls.
+        Process other = attached(caller(20000));
+        // 2. Others come, call, and are killed.
+        for (unsigned i = 0; i < 10; ++i) {
+            Process client = attached(caller(0));
+            std::this_thread::sleep_for(std::chrono::microseconds(137 * i));
+            EXPECT_TRUE(client.kill());
+            EXPECT_TRUE(eventually([&] { return server.clients().size() <= 1; }));
+        }
+        // 3. The first one has missed nothing.
+        expect_right(other);
+    }
+    void drain_answers_what_was_sent() const {
+        auto owned = kernel(2);
+        Server const server = owned.serve(path());
+        // 1. C sends as many requests as there is room for, and waits.
+        Process client = started({"submit-and-take-later", path()}, "sent");
+        // 2. P drains its kernel, which ends.
+        EXPECT_NO_THROW(owned.drain(patience));
+        EXPECT_FALSE(owned.running());
+        EXPECT_TRUE(eventually([&] { return owned.state() == KernelState::stopped; }));
+        // 3. C has all its replies, and its next call fails.
+        client.tell("go on");
+        EXPECT_EQ(client.line(), "right");
+        EXPECT_EQ(client.line().substr(0, 8), "stopped:");
+        EXPECT_EQ(client.status(), 0);
+    }
+    void commands_of_a_table() const {
+        auto const owned = this->template kernel<AccountHandler>(1, 1);
+        Server const server = owned.serve(path());
+        Process client({"command", path()});
+        std::string const said = client.line();
+        EXPECT_NE(said.find("Withdraw with code 41"), std::string::npos) << said;
+        EXPECT_EQ(client.status(), 0);
+    }
+    void messages_of_several_lines() const {
+        auto const owned = this->template kernel<SumHandler>(1);
+        Server const server = owned.serve(path());
+        for (unsigned i = 0; i < 2; ++i) {
+            Process client({"call-long", path()});
+            EXPECT_EQ(client.status(), 0);
+        }
+    }
 };
+
+using ClientsTest = ClientsOf<SharedChannels>;
 CARILLON_ON_EVERY_DEVICE(ClientsTest);
-
-// A client calls, and checks each reply; the first reply must be `first`.
-void expect_calls(Process client, unsigned calls, unsigned first) {
-    EXPECT_EQ(client.line(), "attached");
-    EXPECT_EQ(client.line(), "first " + std::to_string(first)) << "of " << calls;
-    EXPECT_EQ(client.status(), 0);
-}
-
-TEST_P(ClientsTest, anotherProcessIsAnswered) {
-    // 1. P starts a kernel and serves.
-    auto const owned = kernel(1);
-    Server const server = owned.serve(path());
-    // 2. C attaches and calls. 3. C goes.
-    expect_calls(Process({"call", path(), "1000"}), 1000, 0);
-}
-
 TEST_P(ClientsTest, blockServesOneClientAfterAnotherAndKeepsItsState) {
-    // 1. P starts a kernel of one block and serves.
-    auto const owned = kernel(1);
-    Server const server = owned.serve(path());
-    // 2. A C comes, calls and goes, and then the next one.
-    for (unsigned i = 0; i < 5; ++i) expect_calls(Process({"call", path(), "100"}), 100, 100 * i);
+    one_client_after_another();
 }
-
-// So many clients attach, each to a block of its own, and then all call; none waits for another.
-void expect_clients_at_once(std::string const& path, unsigned clients, unsigned calls) {
-    std::vector<Process> all;
-    for (unsigned i = 0; i < clients; ++i) {
-        all.emplace_back(Process({"call", path, std::to_string(calls), "wait"}));
-    }
-    for (Process& client : all) EXPECT_EQ(client.line(), "attached");
-    for (Process& client : all) client.tell("go on");
-    for (Process& client : all) EXPECT_EQ(client.line(), "first 0");
-    for (Process& client : all) EXPECT_EQ(client.status(), 0);
-}
-
-TEST_P(ClientsTest, eachOfSeveralHasABlock) {
-    auto const owned = kernel(3);
-    Server const server = owned.serve(path());
-    expect_clients_at_once(path(), 3, 300);
-}
-
-TEST_P(ClientsTest, sixtyFourAtOnceCommandOneKernel) {
-    auto const owned = kernel(64);
-    Server const server = owned.serve(path());
-    expect_clients_at_once(path(), 64, 30);
-}
-
+TEST_P(ClientsTest, handlerOfAWholeWarp) { one_client_after_another<WarpHandler>(); }
+TEST_P(ClientsTest, eachOfSeveralHasABlock) { clients_at_once(3, 300); }
+TEST_P(ClientsTest, sixtyFourAtOnceCommandOneKernel) { clients_at_once(64, 30); }
 TEST_P(ClientsTest, oneThatWasKilledLeavesItsBlockToTheNext) {
-    auto const owned = kernel(1);
-    Server const server = owned.serve(path());
-    // 1. C sends more than it takes. 2. It is killed.
-    Process client({"leave-replies", path()});
-    EXPECT_EQ(client.line(), "attached");
-    EXPECT_TRUE(client.kill());
-    // 3. The next C is let in once P has seen that, and is answered.
-    EXPECT_TRUE(eventually([&] { return server.clients().empty(); }));
-    Process next({"call", path(), "50"});
-    EXPECT_EQ(next.line(), "attached");
-    EXPECT_NE(next.line(), "");
-    EXPECT_EQ(next.status(), 0);
+    one_that_was_killed_leaves_its_place();
 }
+TEST_P(ClientsTest, oneThatIsKilledAtAnyMomentHarmsNoOther) { one_that_is_killed_at_any_moment(); }
+TEST_P(ClientsTest, drainAnswersWhatWasSentAndTakesNothingNew) { drain_answers_what_was_sent(); }
+TEST_P(ClientsTest, commandsOfATableAndWhatIsRefused) { commands_of_a_table(); }
+TEST_P(ClientsTest, messagesOfSeveralLines) { messages_of_several_lines(); }
 
-TEST_P(ClientsTest, oneThatIsKilledAtAnyMomentHarmsNoOther) {
-    auto const owned = kernel(2);
-    Server const server = owned.serve(path());
-    // 1. A C calls and calls.
-    Process other({"call", path(), "20000"});
-    EXPECT_EQ(other.line(), "attached");
-    // 2. Others come, call, and are killed.
-    for (unsigned i = 0; i < 10; ++i) {
-        Process client({"call", path(), "0"});
-        EXPECT_EQ(client.line(), "attached");
-        std::this_thread::sleep_for(std::chrono::microseconds(137 * i));
-        EXPECT_TRUE(client.kill());
-        EXPECT_TRUE(eventually([&] { return server.clients().size() <= 1; }));
-    }
-    // 3. The first one has missed nothing.
-    EXPECT_EQ(other.line(), "first 0");
-    EXPECT_EQ(other.status(), 0);
+using PoolsTest = ClientsOf<SharedPool>;
+CARILLON_ON_EVERY_DEVICE(PoolsTest);
+TEST_P(PoolsTest, anotherProcessIsAnsweredByAnyBlock) { one_client_after_another(); }
+TEST_P(PoolsTest, handlerOfAWholeWarp) { clients_at_once<WarpHandler>(3, 200); }
+TEST_P(PoolsTest, moreClientsThanBlocks) { clients_at_once(5, 200); }
+TEST_P(PoolsTest, sixtyFourAtOnceShareTwoBlocks) { clients_at_once(64, 20); }
+TEST_P(PoolsTest, oneBlockServesSeveral) { clients_at_once(3, 200, 1); }
+TEST_P(PoolsTest, oneThatWasKilledLeavesItsPlaceToTheNext) {
+    one_that_was_killed_leaves_its_place();
 }
-
-TEST_P(ClientsTest, drainAnswersWhatWasSentAndTakesNothingNew) {
-    auto owned = kernel(1);
-    Server const server = owned.serve(path());
-    // 1. C calls, and waits.
-    Process client({"ask-twice", path()});
-    EXPECT_EQ(client.line(), "attached");
-    // 2. P drains its kernel, which ends.
-    EXPECT_NO_THROW(owned.drain(patience));
-    EXPECT_FALSE(owned.running());
-    // 3. C's next call fails.
-    EXPECT_TRUE(eventually([&] { return owned.state() == KernelState::stopped; }));
-    client.tell("go on");
-    EXPECT_EQ(client.line().substr(0, 8), "stopped:");
-    EXPECT_EQ(client.status(), 0);
-}
+TEST_P(PoolsTest, oneThatIsKilledAtAnyMomentHarmsNoOther) { one_that_is_killed_at_any_moment(); }
+TEST_P(PoolsTest, drainAnswersWhatWasSentAndTakesNothingNew) { drain_answers_what_was_sent(); }
+TEST_P(PoolsTest, commandsOfATableAndWhatIsRefused) { commands_of_a_table(); }
+TEST_P(PoolsTest, messagesOfSeveralLines) { messages_of_several_lines(); }
 
 TEST_P(ClientsTest, stopIsToldToClients) {
     auto owned = kernel(1);
     Server const server = owned.serve(path());
-    Process client({"ask-twice", path()});
-    EXPECT_EQ(client.line(), "attached");
+    Process client = attached({"ask-twice", path()});
     owned.stop();
     client.tell("go on");
     EXPECT_EQ(client.line().substr(0, 8), "stopped:");
@@ -143,8 +187,7 @@ TEST_P(ClientsTest, stopIsToldToClients) {
 TEST_P(ClientsTest, closedServerIsAnOwnerThatHasGone) {
     auto const owned = kernel(1);
     std::optional<Server> server(owned.serve(path()));
-    Process client({"ask-twice", path()});
-    EXPECT_EQ(client.line(), "attached");
+    Process client = attached({"ask-twice", path()});
     server.reset();
     client.tell("go on");
     EXPECT_EQ(client.line().substr(0, 11), "owner gone:");
@@ -176,6 +219,84 @@ TEST_P(ClientsTest, oneWithoutVulkanHasItsRingsInHostMemoryAndIsToldWhy) {
     std::string const why = client.line();
     EXPECT_NE(why.find("Vulkan"), std::string::npos) << why;
     EXPECT_EQ(client.status(), 0);
+}
+
+// A block that waits for a request leaves at once, although its replies have no room.
+TEST_P(ClientsTest, longMessagesThatNobodyTakesKeepNoBlock) {
+    auto const owned = kernel<SumHandler>(1);
+    Server const server = owned.serve(path());
+    for (unsigned i = 0; i < 4; ++i) {
+        Connection const owner = connect();
+        auto channel = owner.channel<SumHandler>();
+        while (channel.try_submit(LongAsk{})) {
+        }
+    }
+}
+
+TEST_P(PoolsTest, oneMoreThanThereArePlacesIsRefused) {
+    auto const owned = kernel(2, 1);
+    Server const server = owned.serve(path());
+    Connection const owner = connect();
+    auto const first = owner.channel<Ask, Told>();
+    auto const second = owner.channel<Ask, Told>();
+    CARILLON_EXPECT_ERROR(((void)owner.channel<Ask, Told>()), RefusedError,
+                          "all 2 places of the kernel have clients");
+}
+
+TEST_P(PoolsTest, whatIsThereIsToldOfEachPlace) {
+    auto const owned = kernel(3);
+    Server const server = owned.serve(path());
+    Connection const owner = connect();
+    auto channel = owner.channel<Ask, Told>();
+    for (std::uint64_t i = 0; i < 100; ++i) EXPECT_EQ(channel.call({i}, patience).twice, 2 * i);
+    auto const places = [&] { return owner.status().objects.at(0).blocks; };
+    ASSERT_EQ(places().size(), 3U);
+    EXPECT_EQ(places()[0].counters.submitted, 100U);
+    EXPECT_EQ(places()[0].counters.answered, 100U);
+    EXPECT_EQ(places()[0].counters.taken, 100U);
+    EXPECT_EQ(places()[0].activity, BlockActivity::idle) << "its client has sent nothing more";
+    EXPECT_EQ(places()[1].activity, BlockActivity::idle);
+    EXPECT_EQ(owned.activity(1), BlockActivity::idle);
+    EXPECT_TRUE(eventually([&] { return places()[2].beats.seen != 0; }));
+}
+
+// C and Python have such clients.
+TEST_P(PoolsTest, clientsByBytesAreClientsAsAny) {
+    auto const owned = kernel(2);
+    Server const server = owned.serve(path());
+    Connection const owner = connect();
+    auto client =
+        owner.channel<Bytes, Bytes>("kernel", {sizeof(Ask), "carillon::test::Ask"}, {sizeof(Told)});
+    for (std::uint64_t round = 0; round < 50; ++round) {
+        std::vector<Ticket> tickets;
+        Ask ask{round};
+        while (auto const ticket = client.try_submit(std::as_bytes(std::span(&ask, 1)))) {
+            tickets.push_back(*ticket);
+            ++ask.value;
+        }
+        for (std::size_t i = tickets.size(); i-- > 0;) {
+            Told told{};
+            client.wait(tickets[i], std::as_writable_bytes(std::span(&told, 1)), patience);
+            EXPECT_EQ(told.twice, 2 * (round + i));
+        }
+    }
+}
+
+TEST_P(PoolsTest, blocksAreChosenWhereNoneAreSaid) {
+    PersistentKernel<CountingHandler, SharedPool> const owned(device(),
+                                                              {.idle = IdlePolicy::park()});
+    EXPECT_GE(owned.blocks(), 1U);
+    Server const server = owned.serve(path());
+    all_at_once(2, 100);
+}
+
+TEST(SharedPoolTest, hasOneTo64Places) {
+    auto const device = Device::open("emulated");
+    using Kernel = PersistentKernel<CountingHandler, SharedPool>;
+    for (unsigned const clients : {0U, 65U}) {
+        CARILLON_EXPECT_ERROR(Kernel(device, {.shared_pool = {.clients = clients}}), UsageError,
+                              "SharedPool::clients is " + std::to_string(clients) + ": 1 to 64");
+    }
 }
 
 }  // namespace

@@ -3,33 +3,18 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <string>
 #include <thread>
 #include <vector>
 
 #include "carillon/carillon.hpp"
-#include "ipc/ipc_handlers.hpp"
-#include "ipc/peer_process.hpp"
+#include "ipc/fixtures.hpp"
 #include "support/held_resources.hpp"
 #include "support/in_child.hpp"
 
 namespace carillon::test {
 namespace {
 
-class CyclesTest : public testing::Test {
-   protected:
-    [[nodiscard]] Connection connect() const {
-        return Connection(path_.get(), {.timeout = patience});
-    }
-    [[nodiscard]] Server const& server() const { return server_; }
-
-   private:
-    SocketPath path_;
-    Device device_ = Device::open("emulated");
-    PersistentKernel<CountingHandler, SharedChannels> kernel_{
-        device_, {.blocks = 2, .capacity = 8, .idle = IdlePolicy::park()}};
-    Server server_ = kernel_.serve(path_.get());
-};
+using CyclesTest = WithKernel<>;
 
 TEST_F(CyclesTest, attachingAndLeavingAThousandTimesLeavesNothing) {
     auto const cycle = [&](unsigned i) {

@@ -12,8 +12,7 @@
 
 #include "carillon/carillon.hpp"
 #include "carillon/detail/wire/config.hpp"
-#include "ipc/ipc_handlers.hpp"
-#include "ipc/peer_process.hpp"
+#include "ipc/fixtures.hpp"
 #include "support/descriptors_left.hpp"
 #include "support/expect_error.hpp"
 #include "support/held_resources.hpp"
@@ -23,17 +22,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class DescriptorsTest : public testing::Test {
+class DescriptorsTest : public AtPath<> {
    protected:
     void SetUp() override {
-#if CARILLON_ADDRESS_SANITIZER
-        GTEST_SKIP()
-            << "the sanitizer takes an object that it has no descriptor to look at for none";
-#endif
-        ASSERT_EQ(owner_.line(), "serving");
-    }
-    [[nodiscard]] Connection connect(std::chrono::nanoseconds timeout = patience) const {
-        return Connection(path_.get(), {.timeout = timeout});
+        if (CARILLON_ADDRESS_SANITIZER != 0) {
+            GTEST_SKIP()
+                << "the sanitizer takes an object that it has no descriptor to look at for none";
+        }
     }
     [[nodiscard]] pid_t owner() const { return owner_.pid(); }
     [[nodiscard]] auto owner_holds() const {
@@ -42,8 +37,7 @@ class DescriptorsTest : public testing::Test {
     }
 
    private:
-    SocketPath path_;
-    Process owner_{{"own", path_.get(), "2"}};
+    Process owner_ = serving({"own", path(), "2"});
 };
 
 TEST_F(DescriptorsTest, clientHasNoneForAChannelsMemory) {
@@ -85,7 +79,7 @@ TEST_F(DescriptorsTest, ownerHasNoneForANewClient) {
     auto const held = owner_holds();
     {
         DescriptorsLeft const none(owner(), 0);
-        CARILLON_EXPECT_ERROR(connect(50ms), TimeoutError, "not answered");
+        CARILLON_EXPECT_ERROR(connect({.timeout = 50ms}), TimeoutError, "not answered");
         EXPECT_EQ(channel.call({1}, patience).twice, 2U);
     }
     // A client that has given up still stands in the queue before this one.
@@ -102,8 +96,7 @@ TEST_F(DescriptorsTest, ownerHasNoneForANewClient) {
 // 1. Neither side can open a descriptor. 2. The call that needs one says so. 3. All goes on.
 TEST_F(DescriptorsTest, neitherSideOfAStoreHasOneForABuffer) {
     SocketPath const path;
-    Process owner({"store-own", path.get()});
-    ASSERT_EQ(owner.line(), "serving");
+    Process const owner = serving({"store-own", path.get()});
     Store const store(path.get(), {.timeout = patience});
     Buffer const before = store.create("before", 100).seal();
     Held const held = Held::now();

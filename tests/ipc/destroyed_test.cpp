@@ -14,8 +14,7 @@
 #include <vector>
 
 #include "carillon/carillon.hpp"
-#include "ipc/ipc_handlers.hpp"
-#include "ipc/peer_process.hpp"
+#include "ipc/fixtures.hpp"
 #include "ipc/stranger.hpp"
 #include "support/expect_error.hpp"
 #include "support/held_resources.hpp"
@@ -30,25 +29,20 @@ using ToHost = SharedRing<Ask, Direction::to_host>;
 using Status = SharedMailbox<Ask, Direction::to_host>;
 using Kernel = PersistentKernel<CountingHandler, SharedChannels>;
 
-class DestroyedTest : public testing::Test {
+class DestroyedTest : public WithServer<> {
    protected:
-    [[nodiscard]] std::string path() const { return path_.get(); }
-    [[nodiscard]] Connection connect(std::chrono::nanoseconds wait_for_owner = 0ns) const {
-        return Connection(path(), {.timeout = patience, .wait_for_owner = wait_for_owner});
-    }
-    [[nodiscard]] Device const& device() const { return device_; }
-    [[nodiscard]] Server& server() { return server_; }
+    DestroyedTest() : WithServer(quiet()) {}
 
     template <class Object, class... Arguments>
     [[nodiscard]] std::unique_ptr<Object> share(std::string const& name, Arguments&&... arguments) {
-        auto object = std::make_unique<Object>(device_, std::forward<Arguments>(arguments)...);
-        server_.add(name, *object);
+        auto object = std::make_unique<Object>(device(), std::forward<Arguments>(arguments)...);
+        server().add(name, *object);
         return object;
     }
     [[nodiscard]] std::unique_ptr<Kernel> add(std::string const& name) {
-        auto kernel = std::make_unique<Kernel>(device_, KernelOptions{.idle = IdlePolicy::park()});
-        server_.add(name, *kernel);
-        return kernel;
+        auto added = std::make_unique<Kernel>(kernel());
+        server().add(name, *added);
+        return added;
     }
 
     // Waits until `call` throws StoppedError, and returns its text.
@@ -65,11 +59,6 @@ class DestroyedTest : public testing::Test {
         }));
         return what;
     }
-
-   private:
-    SocketPath path_;
-    Device device_ = Device::open("emulated");
-    Server server_{path_.get(), {.log = [](std::string const&) {}}};
 };
 
 TEST_F(DestroyedTest, callsOfItsClientsSaySo) {
@@ -219,7 +208,8 @@ TEST_F(DestroyedTest, clientThatWaitsGetsTheNextOfTheName) {
     auto mailbox = share<SharedMailbox<Ask>>("limits");
     mailbox.reset();
     auto waits = std::async(std::launch::async, [&] {
-        auto limits = connect(patience).mailbox<Ask>("limits");
+        auto limits =
+            connect({.timeout = patience, .wait_for_owner = patience}).mailbox<Ask>("limits");
         limits.set({7});
     });
     EXPECT_TRUE(eventually([&] { return server().clients().size() == 1; }));
@@ -235,10 +225,7 @@ TEST_F(DestroyedTest, clientThatWaitsGetsTheNextOfTheName) {
 std::vector<detail::Decoded> answers(detail::UnixSocket const& stranger, std::size_t wanted) {
     std::vector<detail::Decoded> all;
     EXPECT_TRUE(eventually([&] {
-        auto const received = stranger.receive();
-        auto const* message = std::get_if<detail::SocketMessage>(&received);
-        if (message == nullptr) return false;
-        all.push_back(detail::decode(message->bytes, message->descriptors.size()));
+        if (auto const message = heard_by(stranger)) all.push_back(*message);
         return all.size() == wanted;
     }));
     return all;
@@ -251,8 +238,7 @@ detail::Attach attach_message(std::string const& name) {
 // C has not mapped its lease when it ends: it knows it by no number yet, and says so then.
 TEST_F(DestroyedTest, whoIsLentItAtThatMomentIsToldAgain) {
     auto ring = share<ToDevice>("orders");
-    detail::UnixSocket const stranger = stranger_at(path());
-    EXPECT_TRUE(say(stranger, detail::Hello{"stranger"}));
+    detail::UnixSocket const stranger = known_at(path());
     EXPECT_TRUE(say(stranger, attach_message("orders")));
     auto const attached = std::get<detail::Attached>(answers(stranger, 2).at(1).message);
     ring.reset();
@@ -279,8 +265,7 @@ TEST_F(DestroyedTest, whoWaitsForAPlaceOfItIsRefused) {
     auto ring = share<ToDevice>("orders");
     (void)connect().ring<Ask, Direction::to_device>("orders");
     EXPECT_TRUE(eventually([&] { return server().clients().empty(); }));
-    detail::UnixSocket const stranger = stranger_at(path());
-    EXPECT_TRUE(say(stranger, detail::Hello{"stranger"}));
+    detail::UnixSocket const stranger = known_at(path());
     EXPECT_TRUE(say(stranger, attach_message("orders"), 2));
     EXPECT_TRUE(say(stranger, detail::Look{0, 0}, 3));
     EXPECT_EQ(answers(stranger, 2).at(1).id, 3U);

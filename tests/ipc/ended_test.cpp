@@ -3,7 +3,6 @@
 // clients; all are in this process.
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -12,8 +11,7 @@
 #include <thread>
 
 #include "carillon/carillon.hpp"
-#include "ipc/ipc_handlers.hpp"
-#include "ipc/peer_process.hpp"
+#include "ipc/fixtures.hpp"
 #include "support/expect_error.hpp"
 
 namespace carillon::test {
@@ -30,27 +28,8 @@ struct ThrowingHandler {
     }
 };
 
-// Does not return before it is told to.
-struct GatedCounter {
-    std::atomic<bool>* gate;
-    Told operator()(Ask const& ask) const {
-        while (ask.value == 1 && !gate->load()) std::this_thread::yield();
-        return {2 * ask.value, 0};
-    }
-};
-
-class EndedTest : public testing::Test {
+class EndedTest : public WithDevice<> {
    protected:
-    template <class Handler = CountingHandler>
-    [[nodiscard]] auto kernel(KernelOptions options = {}, Handler handler = {}) {
-        options.idle = IdlePolicy::park();
-        return PersistentKernel<Handler, SharedChannels>(device_, options, handler);
-    }
-    [[nodiscard]] Connection connect() const {
-        return Connection(path_.get(), {.timeout = patience});
-    }
-    [[nodiscard]] std::string path() const { return path_.get(); }
-
     // Waits until `call` throws StoppedError, requires that it goes on throwing, and returns the
     // text.
     template <class Call>
@@ -73,10 +52,6 @@ class EndedTest : public testing::Test {
         }
         return what;
     }
-
-   private:
-    SocketPath path_;
-    Device device_ = Device::open("emulated");
 };
 
 TEST_F(EndedTest, lifetimeThatIsOverIsToldOnceAndForAll) {
@@ -121,8 +96,8 @@ TEST_F(EndedTest, handlerMayThrowWhatIsNoException) {
 }
 
 TEST_F(EndedTest, drainThatTimesOutMayBeAskedAgain) {
-    std::atomic<bool> gate = false;
-    auto owned = kernel<GatedCounter>({.blocks = 2}, {&gate});
+    Gate gate;
+    auto owned = kernel<GatedHandler>({.blocks = 2}, {&gate});
     Server const server = owned.serve(path());
     auto idle = connect().channel<Ask, Told>();
     auto channel = connect().channel<Ask, Told>();
@@ -133,14 +108,14 @@ TEST_F(EndedTest, drainThatTimesOutMayBeAskedAgain) {
     EXPECT_NE(throws_for_good([&] { return idle.try_submit({0}); }).find("draining"),
               std::string::npos);
     CARILLON_EXPECT_ERROR((connect().channel<Ask, Told>()), RefusedError, "draining");
-    gate = true;
+    gate.open = true;
     EXPECT_NO_THROW(owned.drain(patience));
     EXPECT_EQ(channel.wait(ticket, patience).twice, 2U);
 }
 
 TEST_F(EndedTest, drainDoesNotWaitForWhoHasGone) {
-    std::atomic<bool> gate = false;
-    auto owned = kernel<GatedCounter>({}, {&gate});
+    Gate gate;
+    auto owned = kernel<GatedHandler>({}, {&gate});
     Server const server = owned.serve(path());
     std::optional<Connection> connection(connect());
     {
@@ -148,7 +123,7 @@ TEST_F(EndedTest, drainDoesNotWaitForWhoHasGone) {
         (void)channel.submit({1}, patience);
         EXPECT_THROW(owned.drain(20ms), TimeoutError);
     }
-    gate = true;
+    gate.open = true;
     EXPECT_NO_THROW(owned.drain(patience));
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Owners that are not what a client takes them for: of another version of the handshake, that
-// refuse before they are asked, that fall silent, that answer late, whose names change hands. P is
-// the owner, in this process, of which there is no more than its socket; C is a client, here too.
+// Owners that are not what a client takes them for: that refuse before they are asked, that fall
+// silent, that answer late, whose names change hands. P is the owner, in this process, of which
+// there is no more than its socket; C is a client, here too.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -19,8 +19,7 @@
 #include "carillon/detail/wire/config.hpp"
 #include "ipc/askers.hpp"
 #include "ipc/false_owner.hpp"
-#include "ipc/ipc_handlers.hpp"
-#include "ipc/peer_process.hpp"
+#include "ipc/fixtures.hpp"
 #include "os/shared_memory.hpp"
 #include "serving/client_messages.hpp"
 #include "support/asleep.hpp"
@@ -33,15 +32,11 @@ namespace {
 using namespace std::chrono_literals;
 
 template <class Asker>
-class FalseOwnerTest : public testing::Test {
+class FalseOwnerTest : public AtPath<testing::Test, Asker> {
    protected:
-    [[nodiscard]] std::string path() const { return path_.get(); }
-    [[nodiscard]] Asker connect(ConnectOptions const& options = {.timeout = patience}) const {
-        return Asker(path(), options);
-    }
     // Lends these descriptors to every client, and hears why they are not mapped.
     [[nodiscard]] FalseOwner lends(std::vector<int> descriptors) const {
-        return FalseOwner(path(), [descriptors = std::move(descriptors)](auto const& client) {
+        return FalseOwner(this->path(), [descriptors = std::move(descriptors)](auto const& client) {
             say_welcome(client);
             tell(client, next_of(client).id, Asker::lent(), descriptors);
             for (unsigned i = 0; i < 2; ++i) {  // a buffer's memory is forgotten first
@@ -56,9 +51,6 @@ class FalseOwnerTest : public testing::Test {
             ADD_FAILURE() << "nobody says that it is not mapped";
         });
     }
-
-   private:
-    SocketPath path_;
 };
 TYPED_TEST_SUITE(FalseOwnerTest, Askers, AskerName);
 
@@ -73,19 +65,6 @@ TYPED_TEST(FalseOwnerTest, refusalIsHeardThoughNobodyHasAsked) {
                   asker.ask();
               }),
               RefusalReason::full);
-}
-
-TYPED_TEST(FalseOwnerTest, ofAnotherVersionRefuses) {
-    FalseOwner const owner(this->path(), [](detail::UnixSocket const& client) {
-        (void)next_of(client);
-        detail::Refused const refused{RefusalReason::version, "whatever that means there"};
-        auto next_version = detail::encode(0, refused);
-        next_version.at(sizeof(std::uint32_t)) = std::byte{detail::messages_version + 1};
-        EXPECT_TRUE(client.send(next_version));
-    });
-    EXPECT_EQ(refusal_of([&] { (void)this->connect(); }), RefusalReason::version);
-    CARILLON_EXPECT_ERROR((void)this->connect(), RefusedError,
-                          std::string(TypeParam::connects) + ": refused (version): the other");
 }
 
 TYPED_TEST(FalseOwnerTest, oneThatSaysNothingIsATimeout) {
@@ -165,21 +144,14 @@ TYPED_TEST(FalseOwnerTest, oneThatTalksNonsenseIsAProtocolError) {
     CARILLON_EXPECT_ERROR(asker.ask(), ProtocolError, "nonsense");
 }
 
-class FalseKernelOwnerTest : public testing::Test {
-   protected:
-    [[nodiscard]] std::string path() const { return path_.get(); }
-    [[nodiscard]] Connection connect() const { return Connection(path(), {.timeout = patience}); }
-
-   private:
-    SocketPath path_;
-};
+using FalseKernelOwnerTest = AtPath<>;
 
 TEST_F(FalseKernelOwnerTest, longestTimeoutIsForEver) {
     FalseOwner const owner(path(), [waits = ::gettid()](detail::UnixSocket const& client) {
         EXPECT_TRUE(eventually([&] { return is_asleep(waits); }));
         say_welcome(client);
     });
-    EXPECT_EQ(Connection(path(), {.timeout = std::chrono::nanoseconds::max()}).owner().process, 1);
+    EXPECT_EQ(connect({.timeout = std::chrono::nanoseconds::max()}).owner().process, 1);
 }
 
 // How many bytes of memory this process has.
@@ -290,7 +262,7 @@ TEST_F(FalseKernelOwnerTest, eachAttachIsTriedForAsLongAsIsSaid) {
             (void)client.send(detail::encode(next_of(client).id, refused));
         }
     });
-    Connection const connection(path(), {.timeout = patience, .wait_for_owner = wait_for_owner});
+    Connection const connection = connect({.timeout = patience, .wait_for_owner = wait_for_owner});
     std::this_thread::sleep_for(wait_for_owner);  // the time of step 1 has to pass
     EXPECT_EQ(refusal_of([&] { auto const channel = connection.channel<Ask, Told>(); }),
               RefusalReason::wrong_types);
@@ -333,7 +305,7 @@ TEST_F(FalseKernelOwnerTest, lateRefusalIsOfNoOtherCall) {
         EXPECT_TRUE(client.send(detail::encode(given_up, refused)));
         tell_of_nothing(client, next);
     });
-    Connection const connection(path(), {.timeout = 500ms});
+    Connection const connection = connect({.timeout = 500ms});
     EXPECT_THROW((void)(connection.channel<Ask, Told>()), TimeoutError);
     EXPECT_EQ(what_is_thrown_in_time([&] { (void)connection.status(); }), "");
     EXPECT_EQ(
@@ -397,7 +369,7 @@ TEST_F(FalseKernelOwnerTest, reportOfANameThatIsGivenAwayForEverIsATimeout) {
             if (!sent) return;
         }
     });
-    CARILLON_EXPECT_ERROR((void)Connection(path(), {.timeout = 300ms}).status(), TimeoutError,
+    CARILLON_EXPECT_ERROR((void)connect({.timeout = 300ms}).status(), TimeoutError,
                           "Connection::status");
 }
 

@@ -5,13 +5,11 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <array>
 #include <chrono>
 #include <cstddef>
 #include <filesystem>
 #include <functional>
 #include <optional>
-#include <string>
 #include <thread>
 #include <utility>
 #include <variant>
@@ -20,11 +18,10 @@
 #include "carillon/carillon.hpp"
 #include "ipc/askers.hpp"
 #include "ipc/false_owner.hpp"
-#include "ipc/peer_process.hpp"
+#include "ipc/fixtures.hpp"
 #include "os/shared_memory.hpp"
 #include "serving/client_messages.hpp"
 #include "support/expect_error.hpp"
-#include "support/held_resources.hpp"
 
 namespace carillon::test {
 namespace {
@@ -33,7 +30,7 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t memory_bytes = BufferAsker::memory_bytes;
 
-class FalseStoreTest : public testing::Test {
+class FalseStoreTest : public AtPath<testing::Test, Store> {
    protected:
     using Answers = std::function<void(detail::UnixSocket const&, detail::Decoded const&)>;
 
@@ -47,11 +44,6 @@ class FalseStoreTest : public testing::Test {
             tell(client, asked.id, lent, descriptors);
         });
     }
-    [[nodiscard]] std::string path() const { return path_.get(); }
-    [[nodiscard]] Store connect() const { return Store(path(), {.timeout = patience}); }
-
-   private:
-    SocketPath path_;
 };
 
 // Each answer of a long list may take its own timeout, and the list ten times as long.
@@ -64,7 +56,7 @@ TEST_F(FalseStoreTest, listMayTakeLongerThanAnAnswer) {
         if (next <= buffers) listed = {next, "", 1, 1, true, true, 0, 1, 1};
         tell(client, asked.id, listed);
     });
-    EXPECT_EQ(Store(path(), {.timeout = 1200ms}).list().size(), buffers);
+    EXPECT_EQ(connect({.timeout = 1200ms}).list().size(), buffers);
 }
 
 TEST_F(FalseStoreTest, sealedBufferThatOthersMayWrite) {
@@ -104,7 +96,7 @@ TEST_F(FalseStoreTest, memoryThatIsNeverShown) {
 class FalseNewsTest : public FalseStoreTest {
    protected:
     [[nodiscard]] SealedBuffers sealed_buffers(std::chrono::nanoseconds timeout, Answers answer) {
-        Store const client(path(), {.timeout = timeout});
+        Store const client = connect({.timeout = timeout});
         std::filesystem::rename(path(), path() + ".first");
         std::filesystem::remove(path() + ".lock");
         second_.emplace(path(), answering(std::move(answer)));

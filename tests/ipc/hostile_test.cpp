@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
-#include <mutex>
 #include <random>
 #include <span>
 #include <string>
@@ -17,16 +16,14 @@
 #include <vector>
 
 #include "carillon/carillon.hpp"
-#include "ipc/ipc_handlers.hpp"
-#include "ipc/peer_process.hpp"
+#include "ipc/fixtures.hpp"
+#include "ipc/stranger.hpp"
 #include "serving/client_session.hpp"
 #include "support/expect_error.hpp"
 
 namespace carillon::test {
 using namespace detail;
 namespace {
-
-using Types = detail::OneRequest<Ask, Told>;
 
 // All that C can write.
 std::vector<std::span<std::byte>> writable(detail::ChannelParts const& channel) {
@@ -37,22 +34,23 @@ std::vector<std::span<std::byte>> writable(detail::ChannelParts const& channel) 
 
 // `Requests`: how the kernel serves.
 template <class Requests>
-class HostileTo : public testing::Test {
+class HostileTo : public WithKernel<Requests> {
    protected:
     // Whether a client's block counts its requests alone.
     static constexpr bool one_each = std::is_same_v<Requests, SharedChannels>;
 
-    [[nodiscard]] std::shared_ptr<detail::ClientSession> connect() const {
-        return detail::make_shared_own<detail::ClientSession>(
-            detail::Link::connect(path_.get(), {.timeout = patience}));
-    }
-    [[nodiscard]] static detail::ChannelParts attach(detail::ClientSession& session) {
-        return session.attach("kernel", detail::MessageTypes::of<Types>());
+    HostileTo()
+        : WithKernel<Requests>({.blocks = 2,
+                                .capacity = 8,
+                                .shared_pool = {.clients = one_each ? SharedPool{}.clients : 2}}) {}
+
+    [[nodiscard]] std::shared_ptr<detail::ClientSession> session() const {
+        return session_at(this->path());
     }
 
     // Calls while `harm` goes on; every one is answered as it should be.
     void expect_others_unharmed(std::function<void(unsigned round)> const& harm) {
-        Channel<Ask, Told> other(attach(*connect()));
+        Channel<Ask, Told> other(lease_of(*session()));
         std::uint64_t served = other.call({0}, patience).served;
         for (unsigned round = 0; round < rounds; ++round) {
             harm(round);
@@ -65,9 +63,9 @@ class HostileTo : public testing::Test {
     }
     // The block that C had serves another one.
     void expect_served_next(std::uint32_t clients) {
-        EXPECT_TRUE(eventually([&] { return server_.clients().size() <= clients; }));
-        Channel<Ask, Told> first(attach(*connect()));
-        Channel<Ask, Told> second(attach(*connect()));
+        EXPECT_TRUE(eventually([&] { return this->server().clients().size() <= clients; }));
+        Channel<Ask, Told> first(lease_of(*session()));
+        Channel<Ask, Told> second(lease_of(*session()));
         EXPECT_EQ(first.call({8}, patience).twice, 16U);
         EXPECT_EQ(second.call({9}, patience).twice, 18U);
     }
@@ -75,8 +73,8 @@ class HostileTo : public testing::Test {
     // Writes garbage into every word of a client's memory, while another client calls.
     void expect_garbage_harms_nobody(unsigned seed) {
         {
-            auto const session = connect();
-            detail::ChannelParts const channel = attach(*session);
+            auto const session = this->session();
+            detail::ChannelParts const channel = lease_of(*session);
             std::mt19937_64 random(seed);
             expect_others_unharmed([&](unsigned /*round*/) {
                 for (std::span<std::byte> const bytes : writable(channel)) {
@@ -91,17 +89,6 @@ class HostileTo : public testing::Test {
     }
 
     static constexpr unsigned rounds = 2000;
-
-   private:
-    SocketPath path_;
-    Device device_ = Device::open("emulated");
-    PersistentKernel<CountingHandler, Requests> kernel_{
-        device_,
-        {.blocks = 2,
-         .capacity = 8,
-         .idle = IdlePolicy::park(),
-         .shared_pool = {.clients = one_each ? SharedPool{}.clients : 2}}};
-    Server server_ = kernel_.serve(path_.get());
 };
 using HostileTest = HostileTo<SharedChannels>;
 using HostilePoolTest = HostileTo<SharedPool>;
@@ -110,8 +97,8 @@ TEST_F(HostileTest, garbageInEveryWordOfItsMemory) { expect_garbage_harms_nobody
 
 TEST_F(HostileTest, creditsThatRunBackwardsOrFarAhead) {
     {
-        auto const session = connect();
-        detail::ChannelParts const leased = attach(*session);
+        auto const session = this->session();
+        detail::ChannelParts const leased = lease_of(*session);
         Channel<Ask, Told> channel(leased);
         expect_others_unharmed([&](unsigned round) {
             (void)channel.try_submit({round});
@@ -125,8 +112,8 @@ TEST_F(HostileTest, creditsThatRunBackwardsOrFarAhead) {
 
 TEST_F(HostileTest, tagsOfRequestsThatWereNeverSent) {
     {
-        auto const session = connect();
-        detail::ChannelParts const leased = attach(*session);
+        auto const session = this->session();
+        detail::ChannelParts const leased = lease_of(*session);
         RingView const& ring = leased.view.requests;
         expect_others_unharmed([&](unsigned round) {
             Line const line = with_tag(Line{}, static_cast<Tag>(ring.first + round));
@@ -142,8 +129,8 @@ TEST_F(HostilePoolTest, garbageInEveryWordOfItsMemory) { expect_garbage_harms_no
 // C sends as fast as it can, and looks at no reply.
 TEST_F(HostilePoolTest, requestsWithoutAPauseOrARoomForTheirReplies) {
     {
-        auto const session = connect();
-        detail::ChannelParts const leased = attach(*session);
+        auto const session = this->session();
+        detail::ChannelParts const leased = lease_of(*session);
         RingView const& ring = leased.view.requests;
         std::jthread const flood([&](std::stop_token const& stop) {
             for (Sequence number = ring.first; !stop.stop_requested(); ++number) {
@@ -159,14 +146,17 @@ TEST_F(HostilePoolTest, requestsWithoutAPauseOrARoomForTheirReplies) {
 // 1. C writes counts that no client of the library writes. 2. P takes its place back and says why,
 // to C and in its log, while C has all of it mapped. 3. The place is another client's, and a
 // third one goes on.
-class NonsenseTest : public testing::Test {
+class NonsenseTest : private LoggedLines, public WithKernel<> {
    protected:
+    static constexpr unsigned slots = 8;
+
+    NonsenseTest() : WithKernel({.blocks = 2, .capacity = slots}, {.log = LoggedLines::log()}) {}
     template <class Harm>
     void expect_ended(Harm&& harm, std::string const& why) {
-        Channel<Ask, Told> other(attach(*connect("another")));
+        Channel<Ask, Told> other(lease_of(*session("another")));
         EXPECT_EQ(other.call({1}, patience).twice, 2U);
-        auto const session = connect("hostile");
-        detail::ChannelParts const leased = attach(*session);
+        auto const hostile = session("hostile");
+        detail::ChannelParts const leased = lease_of(*hostile);
         Channel<Ask, Told> channel(leased);
         EXPECT_EQ(channel.call({2}, patience).twice, 4U);
         harm(*leased.counters, leased.view.replies.first);
@@ -174,41 +164,21 @@ class NonsenseTest : public testing::Test {
             eventually([&] { return leased.lease->state_word().load() != KernelState::running; }));
         CARILLON_EXPECT_ERROR((void)channel.call({3}, patience), StoppedError, why);
         CARILLON_EXPECT_ERROR((void)channel.try_submit({3}), StoppedError, "ended the lease");
-        Channel<Ask, Told> next(attach(*connect("the next")));
+        Channel<Ask, Told> next(lease_of(*session("the next")));
         EXPECT_EQ(next.call({4}, patience).twice, 8U);
         // C's connection stands.
-        EXPECT_EQ(session->status().objects.size(), 1U);
+        EXPECT_EQ(hostile->status().objects.size(), 1U);
         EXPECT_EQ(other.call({5}, patience).twice, 10U);
-        std::lock_guard const lock(mutex_);
-        ASSERT_EQ(lines_.size(), 1U);
-        EXPECT_NE(lines_[0].find("hostile, process "), std::string::npos) << lines_[0];
-        EXPECT_NE(lines_[0].find("has lost its place at \"kernel\": " + why), std::string::npos)
-            << lines_[0];
+        std::vector<std::string> const lines = now();
+        ASSERT_EQ(lines.size(), 1U);
+        EXPECT_NE(lines[0].find("hostile, process "), std::string::npos) << lines[0];
+        EXPECT_NE(lines[0].find("has lost its place at \"kernel\": " + why), std::string::npos)
+            << lines[0];
     }
-    [[nodiscard]] std::shared_ptr<detail::ClientSession> connect(std::string const& name) const {
-        return detail::make_shared_own<detail::ClientSession>(
-            detail::Link::connect(path_.get(), {.name = name, .timeout = patience}));
+    [[nodiscard]] std::shared_ptr<detail::ClientSession> session(std::string const& name) const {
+        return session_at(path(), name);
     }
-    [[nodiscard]] static detail::ChannelParts attach(detail::ClientSession& session) {
-        return session.attach("kernel", detail::MessageTypes::of<Types>());
-    }
-    [[nodiscard]] bool nothing_said() {
-        std::lock_guard const lock(mutex_);
-        return lines_.empty();
-    }
-
-    static constexpr unsigned slots = 8;
-
-   private:
-    SocketPath path_;
-    std::mutex mutex_;
-    std::vector<std::string> lines_;
-    PersistentKernel<CountingHandler, SharedChannels> kernel_{
-        Device::open("emulated"), {.blocks = 2, .capacity = slots, .idle = IdlePolicy::park()}};
-    Server server_ = kernel_.serve(path_.get(), {.log = [this](std::string const& line) {
-                                       std::lock_guard const lock(mutex_);
-                                       lines_.push_back(line);
-                                   }});
+    [[nodiscard]] bool nothing_said() const { return now().empty(); }
 };
 
 TEST_F(NonsenseTest, moreRepliesThanRequests) {
@@ -234,8 +204,8 @@ TEST_F(NonsenseTest, moreUnderWayThanThereAreSlots) {
 
 // C counts rightly with the ring full, empty, and full of replies that were given up.
 TEST_F(NonsenseTest, whoKeepsToItIsNeverEnded) {
-    auto const session = connect("honest");
-    Channel<Ask, Told> channel(attach(*session));
+    auto const session = this->session("honest");
+    Channel<Ask, Told> channel(lease_of(*session));
     std::vector<Ask> const asks(slots);
     for (unsigned round = 0; round < 100'000; ++round) {
         Tickets sent = channel.try_submit_n(asks);

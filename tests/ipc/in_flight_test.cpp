@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "carillon/carillon.hpp"
-#include "ipc/ipc_handlers.hpp"
+#include "ipc/fixtures.hpp"
 #include "ipc/other_users.hpp"
 #include "ipc/stranger.hpp"
 #include "serving/client_messages.hpp"
@@ -25,21 +25,18 @@ namespace {
 
 using namespace std::chrono_literals;
 
-detail::Attach attach() {
-    auto const types = detail::MessageTypes::of<detail::OneRequest<Ask, Told>>();
-    return {"kernel", ObjectKind::kernel, types.request, types.reply, true};
-}
-
-class InFlightTest : public testing::Test {
+class InFlightTest : public AtPath<testing::Test, Connection, OpenSocketPath> {
    protected:
     void SetUp() override { CARILLON_SKIP_UNLESS_ROOT(); }
-    [[nodiscard]] std::string path() const { return path_.get(); }
     // Starts a process as the owner's user.
     [[nodiscard]] Process start(std::vector<std::string> arguments) const {
         arguments.insert(arguments.begin(), {"as", std::to_string(owners_user)});
-        Process started(arguments);
-        EXPECT_EQ(started.line(), "serving");
-        return started;
+        return serving(arguments);
+    }
+    // `Owner`: of the owner's user.
+    template <class Owner = Connection>
+    [[nodiscard]] Owner connect() const {
+        return AtPath::connect<Owner>({.timeout = patience, .owner_user = owners_user});
     }
     [[nodiscard]] detail::UnixSocket stranger() const {
         SeenAs const seen(a_user);
@@ -47,9 +44,6 @@ class InFlightTest : public testing::Test {
     }
     // Whether the owner has read all that it was sent.
     static bool is_read(detail::UnixSocket const& by) { return !by.has_unread(); }
-
-   private:
-    OpenSocketPath path_;
 };
 
 // Sends messages until the owner reads no more of them, at most so many. Returns how many.
@@ -68,7 +62,7 @@ unsigned say_often(unsigned most, Say const& say_one) {
 
 TEST_F(InFlightTest, strangerThatAttachesAndReadsNothingHarmsNobody) {
     Process owner = start({"own", path(), "8"});  // of which two are kept
-    Connection const before(path(), {.timeout = patience, .owner_user = owners_user});
+    Connection const before = connect();
     auto channel = before.channel<Ask, Told>();
     // 1. Leases are numbered: a stranger that detaches all of them need not read which one it has.
     std::vector<detail::UnixSocket> strangers;
@@ -78,7 +72,7 @@ TEST_F(InFlightTest, strangerThatAttachesAndReadsNothingHarmsNobody) {
     }
     for (unsigned round = 0; round < 80; ++round) {
         for (auto const& each : strangers) {
-            (void)say_often(1, [&](unsigned) { return say(each, attach(), 2 + round); });
+            (void)say_often(1, [&](unsigned) { return say(each, wish_for("kernel"), 2 + round); });
             (void)say_often(
                 12, [&](unsigned i) { return say(each, detail::Detach{1 + 8 * round + i}, 0); });
         }
@@ -86,7 +80,7 @@ TEST_F(InFlightTest, strangerThatAttachesAndReadsNothingHarmsNobody) {
     ASSERT_TRUE(eventually([&] { return is_read(strangers.back()); }));
     // 2. New clients are let in. 3. The first client goes on, and no stranger was dropped.
     for (unsigned i = 0; i < 5; ++i) {
-        Connection const victim(path(), {.timeout = patience, .owner_user = owners_user});
+        Connection const victim = connect();
         EXPECT_EQ((victim.channel<Ask, Told>().call({1}, patience).twice), 2U);
     }
     EXPECT_EQ(channel.call({2}, patience).twice, 4U);
@@ -100,7 +94,7 @@ TEST_F(InFlightTest, clientsAreRefusedWhileAnotherProcessOfTheOwnersUserHasUsedU
     Process store = start({"store-own", of_store.get(), "1048576", "1000", "emulated"});
     Store const reader(of_store.get(), {.timeout = patience, .owner_user = owners_user});
     SealedBuffers sealed = reader.sealed_buffers();
-    Connection const client(path(), {.timeout = patience, .owner_user = owners_user});
+    Connection const client = connect();
     AnyChannel const before = attach_to(client);
     {
         Process other = start({"leave-unread", path()});
@@ -129,7 +123,7 @@ TEST_F(InFlightTest, strangerThatGetsABufferAndReadsNothingHarmsNobodyOfTheStore
     OpenSocketPath const of_kernel;
     Process store = start({"store-own", path(), "1048576", "1000", "emulated"});
     Process owner = start({"own", of_kernel.get(), "2"});
-    Store const maker(path(), {.timeout = patience, .owner_user = owners_user});
+    Store const maker = connect<Store>();
     Buffer const made = maker.create("table", 100).seal();
     std::vector<detail::UnixSocket> strangers;
     unsigned said = 0;
@@ -147,12 +141,10 @@ TEST_F(InFlightTest, strangerThatGetsABufferAndReadsNothingHarmsNobodyOfTheStore
     unsigned lent = 0;
     unsigned refused = 0;
     EXPECT_TRUE(eventually([&] {
-        auto const received = strangers.back().receive();
-        auto const* message = std::get_if<detail::SocketMessage>(&received);
-        if (message == nullptr) return lent + refused == said;
-        auto const decoded = detail::decode(message->bytes, message->descriptors.size()).message;
-        lent += std::holds_alternative<detail::LentBuffer>(decoded) ? 1 : 0;
-        refused += std::holds_alternative<detail::Refused>(decoded) ? 1 : 0;
+        auto const message = heard_by(strangers.back());
+        if (!message) return lent + refused == said;
+        lent += std::holds_alternative<detail::LentBuffer>(message->message) ? 1 : 0;
+        refused += std::holds_alternative<detail::Refused>(message->message) ? 1 : 0;
         return lent + refused == said;
     })) << lent
         << " lent, " << refused << " refused";
@@ -163,19 +155,16 @@ TEST_F(InFlightTest, strangerThatGetsABufferAndReadsNothingHarmsNobodyOfTheStore
 TEST_F(InFlightTest, consumersThatAreBusyForAWhileGetEveryBufferAndHoldNobodyUp) {
     constexpr unsigned count = 200;
     Process store = start({"store-own", path(), "67108864", "1000", "emulated"});
-    auto const connect = [&] {
-        return Store(path(), {.timeout = patience, .owner_user = owners_user});
-    };
-    Store const maker = connect();
+    Store const maker = connect<Store>();
     std::vector<Store> of_busy;
     std::vector<SealedBuffers> busy;
     for (unsigned i = 0; i < 6; ++i) {
-        busy.push_back(of_busy.emplace_back(connect()).sealed_buffers());
+        busy.push_back(of_busy.emplace_back(connect<Store>()).sealed_buffers());
     }
     for (unsigned i = 0; i < count; ++i) {
         ASSERT_NO_THROW((void)maker.create("", 1).seal()) << i;
     }
-    EXPECT_EQ(connect().get(1).size(), 1U);
+    EXPECT_EQ(connect<Store>().get(1).size(), 1U);
     for (SealedBuffers& each : busy) {
         for (unsigned i = 0; i < count; ++i) {
             auto const buffer = each.next(patience);
@@ -202,12 +191,10 @@ TEST_F(InFlightTest, clientThatReadsAfterAPauseKeepsItsConnection) {
     }
     std::uint32_t heard = 0;
     EXPECT_TRUE(eventually([&] {
-        auto const received = client.receive();
-        auto const* message = std::get_if<detail::SocketMessage>(&received);
-        if (message == nullptr) return false;
-        auto const decoded = detail::decode(message->bytes, message->descriptors.size());
-        EXPECT_EQ(decoded.id, heard + 1);
-        heard = decoded.id;
+        auto const message = heard_by(client);
+        if (!message) return false;
+        EXPECT_EQ(message->id, heard + 1);
+        heard = message->id;
         return heard == last;
     })) << heard
         << " of " << last;
@@ -217,7 +204,7 @@ TEST_F(InFlightTest, clientThatReadsAfterAPauseKeepsItsConnection) {
 TEST_F(InFlightTest, ownerThatWasStoppedHearsThatAChannelHasGone) {
     Process owner = start({"own", path(), "1"});
     std::optional<Connection> client;
-    Connection const next(path(), {.timeout = patience, .owner_user = owners_user});
+    Connection const next = connect();
     AnyChannel channel;
     ASSERT_TRUE(eventually([&] {
         try {

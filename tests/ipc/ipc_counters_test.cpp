@@ -4,42 +4,34 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <string>
 
 #include "carillon/carillon.hpp"
-#include "ipc/ipc_handlers.hpp"
-#include "ipc/peer_process.hpp"
+#include "ipc/fixtures.hpp"
+#include "ipc/stranger.hpp"
 #include "serving/client_session.hpp"
 
 namespace carillon::test {
 using namespace detail;
 namespace {
 
-class IpcCountersTest : public testing::Test {
+class IpcCountersTest : public WithKernel<> {
    protected:
     static constexpr std::uint32_t counted_slots = 8;
 
+    IpcCountersTest() : WithKernel({.blocks = 1, .capacity = counted_slots}) {}
+
     [[nodiscard]] ServedBlock block() const {
-        Connection const watcher(path_.get(), {.name = "watcher", .timeout = patience});
+        Connection const watcher = connect({.name = "watcher", .timeout = patience});
         return watcher.status().objects.at(0).blocks.at(0);
     }
     [[nodiscard]] bool nobody_left() const {
         return eventually([&] { return block().client.empty(); });
     }
-    [[nodiscard]] std::string path() const { return path_.get(); }
-
-   private:
-    SocketPath path_;
-    PersistentKernel<CountingHandler, SharedChannels> kernel_{
-        Device::open("emulated"),
-        {.blocks = 1, .capacity = counted_slots, .idle = IdlePolicy::park()}};
-    Server server_ = kernel_.serve(path_.get());
 };
 
 TEST_F(IpcCountersTest, whatPReadsIsWhatCDid) {
     // 1. C attaches and waits: nothing has gone through.
-    Process client({"call", path(), "100", "wait"});
-    EXPECT_EQ(client.line(), "attached");
+    Process client = attached({"call", path(), "100", "wait"});
     EXPECT_NE(block().client, "");
     EXPECT_EQ(block().counters.submitted, 0U);
     // 2. C calls, and goes. 3. Its counts are added to those of the clients that have gone.
@@ -58,8 +50,7 @@ TEST_F(IpcCountersTest, whatPReadsIsWhatCDid) {
 
 TEST_F(IpcCountersTest, whatNobodyTookIsDroppedWhenItsClientIsKilled) {
     // 1. C sends as many requests as there is room for, and takes nothing. P answers all of them.
-    Process client({"leave-replies", path()});
-    EXPECT_EQ(client.line(), "attached");
+    Process client = attached({"leave-replies", path()});
     EXPECT_TRUE(eventually([&] { return block().counters.answered == counted_slots; }));
     ServedBlock const before = block();
     EXPECT_EQ(before.counters.submitted, counted_slots);
@@ -76,7 +67,7 @@ TEST_F(IpcCountersTest, whatNobodyTookIsDroppedWhenItsClientIsKilled) {
     EXPECT_EQ(block().gone.submitted, counted_slots);
     EXPECT_EQ(block().gone.dropped, counted_slots - left);
     // 4. Another is counted from nothing.
-    Connection const next(path(), {.timeout = patience});
+    Connection const next = connect();
     auto channel = next.channel<Ask, Told>();
     EXPECT_EQ(channel.call({2}, patience).twice, 4U);
     EXPECT_EQ(block().counters.submitted, 1U);
@@ -86,12 +77,10 @@ TEST_F(IpcCountersTest, whatNobodyTookIsDroppedWhenItsClientIsKilled) {
 
 // A count that no client of the library writes ends the lease: hostile_test.cpp.
 TEST_F(IpcCountersTest, hostileCountersAreShownAndNotBelieved) {
-    using Types = detail::OneRequest<Ask, Told>;
     {
         // 1. C writes anything into its counters. 2. P shows that, and serves C all the same.
-        auto const session = detail::make_shared_own<detail::ClientSession>(
-            detail::Link::connect(path(), {.timeout = patience}));
-        auto const leased = session->attach("kernel", detail::MessageTypes::of<Types>());
+        auto const session = session_at(path());
+        auto const leased = lease_of(*session);
         Channel<Ask, Told> channel(leased);
         CounterWords::store(leased.counters->stalls, ~0ULL);
         CounterWords::store(leased.counters->dropped, ~0ULL);
@@ -113,8 +102,7 @@ TEST_F(IpcCountersTest, hostileCountersAreShownAndNotBelieved) {
     }
     // 3. C goes; its block serves another client, whose counts begin at zero.
     ASSERT_TRUE(nobody_left());
-    Process next({"call", path(), "10"});
-    EXPECT_EQ(next.line(), "attached");
+    Process next = attached({"call", path(), "10"});
     EXPECT_EQ(next.line(), "first 1");
     EXPECT_EQ(next.status(), 0);
 }

@@ -2,7 +2,6 @@
 // Which client gets which memory. The test plays the block.
 #include <gtest/gtest.h>
 
-#include <memory>
 #include <optional>
 #include <set>
 #include <utility>

@@ -12,9 +12,8 @@
 #include <vector>
 
 #include "carillon/carillon.hpp"
-#include "ipc/ipc_handlers.hpp"
+#include "ipc/fixtures.hpp"
 #include "ipc/other_users.hpp"
-#include "ipc/stranger.hpp"
 #include "os/unix_socket.hpp"
 #include "support/descriptors_left.hpp"
 #include "support/eventually.hpp"
@@ -25,29 +24,25 @@ namespace {
 
 using namespace std::chrono_literals;
 
-void quiet(std::string const& /*line*/) {}
-
 // P serves a kernel and a store.
-class LimitsOfUsersTest : public testing::Test {
+class LimitsOfUsersTest : public AtPath<testing::Test, Connection, OpenSocketPath> {
    protected:
     static constexpr unsigned blocks = 4;
     static constexpr std::size_t bytes_of_one = 1U << 16U;
 
     void SetUp() override { CARILLON_SKIP_UNLESS_ROOT(); }
-    [[nodiscard]] std::string path() const { return path_.get(); }
     void serve(ServeOptions options, StoreOptions const& buffers = {}) {
         options.mode = 0666;
         options.buffers_per_connection = 1000;
-        if (!options.log) options.log = &quiet;
         store_.emplace(device_, buffers);
-        server_.emplace(kernel_.serve(path(), options));
+        server_.emplace(kernel_.serve(path(), quiet(options)));
         server_->add(*store_);
     }
     void close() { server_.reset(); }
     template <class Owner = Connection>
     [[nodiscard]] Owner connect(uid_t user) const {
         SeenAs const seen(user);
-        return Owner(path(), {.timeout = patience});
+        return AtPath::connect<Owner>();
     }
     // Takes what `take` takes until it is refused, at most 1000 times. Returns how often it was
     // not. `of_client`: the owner may refuse it for this client alone.
@@ -95,7 +90,6 @@ class LimitsOfUsersTest : public testing::Test {
     }
 
    private:
-    OpenSocketPath path_;
     Device device_ = Device::open("emulated");
     PersistentKernel<CountingHandler, SharedChannels> kernel_{
         device_, {.blocks = blocks, .idle = IdlePolicy::park()}};

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// One side is in another pid namespace, where the other side's process has no number. It still
-// learns of that process's end, although a child of that process has its sockets. P is the owner, C
-// a client.
+// One side learns of the other side's end, although a child of that process has its sockets, and
+// although the two may be in different pid namespaces. P is the owner, C a client.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
 #include <string>
+#include <vector>
 
 #include "carillon/carillon.hpp"
-#include "ipc/ipc_handlers.hpp"
-#include "ipc/peer_process.hpp"
+#include "ipc/fixtures.hpp"
 #include "os/unix_socket.hpp"
 #include "support/eventually.hpp"
+#include "support/expect_error.hpp"
 
 namespace carillon::test {
 namespace {
 
-// Whether this system has SO_PEERPIDFD, which the tests need.
+// Whether this system has SO_PEERPIDFD, which tests of two namespaces need.
 bool tells_the_end_of_any_peer() {
     SocketPath const path;
     detail::UnixListener const listener(path.get(), 0600);
@@ -29,63 +29,71 @@ bool tells_the_end_of_any_peer() {
     return has;
 }
 
-class NamespacesTest : public testing::Test {
+// Whether one side is in a pid namespace of its own, where the other side's process has no number.
+class NamespacesTest : public AtPath<testing::TestWithParam<bool>> {
    protected:
     void SetUp() override {
-        if (!tells_the_end_of_any_peer()) GTEST_SKIP() << "no SO_PEERPIDFD (Linux 6.5)";
+        if (GetParam() && !tells_the_end_of_any_peer()) {
+            GTEST_SKIP() << "no SO_PEERPIDFD (Linux 6.5)";
+        }
     }
-    [[nodiscard]] std::string path() const { return path_.get(); }
-
-   private:
-    SocketPath path_;
+    // The arguments of a process that may be in a namespace of its own.
+    [[nodiscard]] static std::vector<std::string> apart(std::vector<std::string> arguments) {
+        if (GetParam()) arguments.insert(arguments.begin(), "contained");
+        return arguments;
+    }
 };
+INSTANTIATE_TEST_SUITE_P(In, NamespacesTest, testing::Bool(),
+                         [](auto const& tested) { return tested.param ? "two" : "one"; });
 
 #define CARILLON_SKIP_WITHOUT_NAMESPACES(line) \
     if ((line) == "no namespace") GTEST_SKIP() << "this process may make no namespace"
 
-TEST_F(NamespacesTest, clientThatEndsBesideAChildOfItsOwnHasGone) {
-    // 1. P serves one block in a namespace of its own.
-    Process owner({"contained", "own", path(), "1"});
+TEST_P(NamespacesTest, clientThatEndsBesideAChildOfItsOwnHasGone) {
+    // 1. P serves one block.
+    Process owner(apart({"own", path(), "1"}));
     std::string const line = owner.line();
     CARILLON_SKIP_WITHOUT_NAMESPACES(line);
     EXPECT_EQ(line, "serving");
-    // 2. C attaches, forks a child, which has C's socket too, and ends.
-    Process client({"fork-and-end", path()});
-    EXPECT_EQ(client.line(), "attached");
+    // 2. C attaches, forks a child, which has C's socket too, and ends; its child does not.
+    Process client = attached({"fork-and-end", path()});
     client.tell("end");
     EXPECT_EQ(client.status(), 0);
     // 3. Its block is another's.
-    Process next({"call", path(), "10"});
-    EXPECT_EQ(next.line(), "attached");
+    EXPECT_TRUE(
+        eventually([&] { return connect().status().objects.at(0).blocks.at(0).client.empty(); }));
+    Process next = attached({"call", path(), "10"});
     EXPECT_EQ(next.line(), "first 1");
     EXPECT_EQ(next.status(), 0);
 }
 
-TEST_F(NamespacesTest, ownerThatEndsBesideAChildOfItsOwnHasGone) {
-    // 1. P serves, and forks a child, which has P's sockets too.
-    Process owner({"own", path(), "1", "fork"});
-    EXPECT_EQ(owner.line(), "serving");
-    // 2. C attaches in a namespace of its own.
-    Process client({"contained", "ask-twice", path()});
+TEST_P(NamespacesTest, ownerThatEndsBesideAChildOfItsOwnHasGone) {
+    // 1. P serves, and forks a child, which has P's sockets too. 2. C attaches.
+    Process owner = serving({"own", path(), "1", "fork"});
+    Process client(apart({"ask-twice", path()}));
     std::string const line = client.line();
     CARILLON_SKIP_WITHOUT_NAMESPACES(line);
     EXPECT_EQ(line, "attached");
-    // 3. P is killed, its child lives. 4. C hears of it.
+    // 3. P is killed, its child lives. 4. C hears of it, and so does a new client.
     EXPECT_TRUE(owner.kill());
     client.tell("go on");
-    EXPECT_NE(client.line().find("owner gone: "), std::string::npos);
+    EXPECT_EQ(client.line().find("owner gone: Client::call: the owner"), 0U);
     EXPECT_EQ(client.status(), 0);
+    CARILLON_EXPECT_ERROR(connect(), SystemError, "nobody listens there");
+    // 5. Another serves there while the child lives.
+    Process const next = serving({"own", path(), "1"});
+    EXPECT_EQ(connect().owner().process, next.pid());
 }
 
-TEST_F(NamespacesTest, storesClientThatEndsBesideAChildOfItsOwnHasGone) {
-    // 1. P has a store in a namespace of its own.
-    Process owner({"contained", "store-own", path()});
+TEST_P(NamespacesTest, storesClientThatEndsBesideAChildOfItsOwnHasGone) {
+    // 1. P has a store.
+    Process owner(apart({"store-own", path()}));
     std::string const line = owner.line();
     CARILLON_SKIP_WITHOUT_NAMESPACES(line);
+    EXPECT_EQ(line, "serving");
     // 2. C creates a buffer, forks a child, which has C's socket too, and ends.
-    Process client({"store-fork-and-end", path()});
-    EXPECT_EQ(client.line(), "created");
-    Store const store(path(), {.timeout = patience});
+    Process client = started({"store-fork-and-end", path()}, "created");
+    auto const store = connect<Store>();
     EXPECT_EQ(store.list().size(), 1U);
     client.tell("end");
     EXPECT_EQ(client.status(), 0);
@@ -93,25 +101,25 @@ TEST_F(NamespacesTest, storesClientThatEndsBesideAChildOfItsOwnHasGone) {
     EXPECT_TRUE(eventually([&] { return store.list().empty(); }));
 }
 
+using UserNamespacesTest = AtPath<>;
+
 // The owner's user has no name in its user namespace, and neither has the client's: they need not
 // be the same.
-TEST(UserNamespacesTest, ownerTakesNobodyForItsOwnUserWhomItHasNoNameFor) {
-    SocketPath const path;
-    Process owner({"own-nameless", path.get()});
+TEST_F(UserNamespacesTest, ownerTakesNobodyForItsOwnUserWhomItHasNoNameFor) {
+    Process owner({"own-nameless", path()});
     std::string const line = owner.line();
     CARILLON_SKIP_WITHOUT_NAMESPACES(line);
     try {
-        Connection const connection(path.get(), {.timeout = patience});
+        Connection const connection = connect();
         ADD_FAILURE() << "it was let in";
     } catch (RefusedError const& error) {
         EXPECT_EQ(error.reason(), RefusalReason::not_allowed) << error.what();
     }
 }
 
-TEST(UserNamespacesTest, clientTakesNobodysOwnerForItsOwnWhomItHasNoNameFor) {
-    SocketPath const path;
-    Server const server(path.get());
-    Process client({"reach-nameless", path.get()});
+TEST_F(UserNamespacesTest, clientTakesNobodysOwnerForItsOwnWhomItHasNoNameFor) {
+    Server const server(path());
+    Process client({"reach-nameless", path()});
     std::string const line = client.line();
     CARILLON_SKIP_WITHOUT_NAMESPACES(line);
     EXPECT_EQ(line, "wrong owner");

@@ -11,8 +11,7 @@
 
 #include "carillon/carillon.hpp"
 #include "device/device_fixture.hpp"
-#include "ipc/ipc_handlers.hpp"
-#include "ipc/peer_process.hpp"
+#include "ipc/fixtures.hpp"
 
 namespace carillon::test {
 using namespace detail;
@@ -61,7 +60,7 @@ struct SharedObjectsBody {
 
 namespace {
 
-class ObjectsOnDeviceTest : public KernelTest {};
+class ObjectsOnDeviceTest : public AtPath<KernelTest> {};
 CARILLON_ON_EVERY_DEVICE(ObjectsOnDeviceTest);
 
 TEST_P(ObjectsOnDeviceTest, oneClientAfterAnotherHasThem) {
@@ -74,8 +73,7 @@ TEST_P(ObjectsOnDeviceTest, oneClientAfterAnotherHasThem) {
     Memory const stop = device().allocate_host(sizeof(std::uint64_t));
     auto* const told_to_stop = static_cast<std::uint64_t*>(stop.host_ptr());
     // 1. P launches its kernel, and serves the kernel's objects.
-    SocketPath const path;
-    Server server(path.get());
+    Server server(path());
     server.add("gains", gains);
     server.add("orders", orders);
     server.add("ticks", ticks);
@@ -90,7 +88,7 @@ TEST_P(ObjectsOnDeviceTest, oneClientAfterAnotherHasThem) {
     for (std::uint64_t client = 1; client <= 3; ++client) {
         // 2. C has all of it, sends more than there is room for at once, and is answered.
         {
-            Connection const owner(path.get(), {.timeout = patience});
+            Connection const owner = connect();
             auto gain = owner.mailbox<Ask>("gains");
             auto order = owner.ring<Ask, Direction::to_device>("orders");
             auto tick = owner.chunk_ring<std::uint64_t>("ticks");
@@ -154,12 +152,10 @@ struct FillBufferBody {
 
 TEST_P(ObjectsOnDeviceTest, bufferThatAKernelHasWrittenIsReadByOthers) {
     constexpr std::uint64_t count = 5000;
-    SocketPath const path;
     Store const store(device());
-    Server const server = store.serve(path.get());
-    Store const maker(path.get(),
-                      {.timeout = patience, .device = std::make_shared<Device>(device())});
-    Store const reader(path.get(), {.timeout = patience});
+    Server const server = store.serve(path());
+    Store const maker(path(), {.timeout = patience, .device = std::make_shared<Device>(device())});
+    auto const reader = connect<Store>();
     Buffer made = maker.create("words", count * sizeof(std::uint64_t));
     auto const kernel = launch(
         device(), 1, FillBufferBody{static_cast<std::uint64_t*>(made.mutable_device_ptr()), count});
@@ -168,6 +164,26 @@ TEST_P(ObjectsOnDeviceTest, bufferThatAKernelHasWrittenIsReadByOthers) {
     HostMirror const mirror(reader.get("words"));
     auto const* const words = reinterpret_cast<std::uint64_t const*>(mirror.data().data());
     for (std::uint64_t i = 0; i < count; ++i) ASSERT_EQ(words[i], 3 * i + 1);
+}
+
+// 1. C writes a buffer. 2. A kernel of P's reads it, where P has it and where another process
+// would.
+TEST_P(ObjectsOnDeviceTest, bufferThatAClientHasWrittenIsReadByAKernel) {
+    Store const store(device());
+    Server const server = store.serve(path());
+    auto const client =
+        connect<Store>({.timeout = patience, .device = std::make_shared<Device>(device())});
+    std::vector<std::byte> bytes(50'000);
+    for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i * 11);
+    Buffer made = client.create("bytes", bytes.size());
+    made.write(bytes);
+    Buffer const there = made.seal();
+    Buffer const here = store.get("bytes");
+    DeviceReader reader(device());
+    for (Buffer const& each : {there, here}) {
+        auto const read = reader.read(each.device_ptr(), each.size(), patience);
+        EXPECT_TRUE(std::ranges::equal(read, bytes));
+    }
 }
 
 TEST_P(ObjectsOnDeviceTest, kernelHearsThatBuffersAreSealed) {

@@ -3,13 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <optional>
-#include <string>
 #include <thread>
 #include <utility>
 
 #include "carillon/carillon.hpp"
-#include "ipc/ipc_handlers.hpp"
-#include "ipc/peer_process.hpp"
+#include "ipc/fixtures.hpp"
+#include "ipc/stranger.hpp"
 #include "serving/client_session.hpp"
 #include "support/eventually.hpp"
 #include "support/expect_error.hpp"
@@ -18,22 +17,9 @@ namespace carillon::test {
 using namespace detail;
 namespace {
 
-class ObjectsTest : public testing::Test {
+class ObjectsTest : public WithServer<> {
    protected:
-    [[nodiscard]] Connection connect() const {
-        return Connection(path_.get(), {.timeout = patience});
-    }
-    [[nodiscard]] std::string path() const { return path_.get(); }
-    [[nodiscard]] Server& server() { return server_; }
-    template <class Handler>
-    [[nodiscard]] static PersistentKernel<Handler, SharedChannels> kernel(unsigned blocks = 1) {
-        return PersistentKernel<Handler, SharedChannels>(
-            Device::open("emulated"), {.blocks = blocks, .idle = IdlePolicy::park()});
-    }
-
-   private:
-    SocketPath path_;
-    Server server_{path_.get(), {.name = "desk"}};
+    ObjectsTest() : WithServer({.name = "desk"}) {}
 };
 
 TEST_F(ObjectsTest, kernelsAreAskedForByName) {
@@ -66,11 +52,11 @@ TEST_F(ObjectsTest, storeOfBuffersIsServedBesideKernels) {
     auto const quotes = kernel<CountingHandler>();
     server().add("quotes", quotes);
     Connection const owner = connect();
-    CARILLON_EXPECT_ERROR(Store(path(), {.timeout = patience}), RefusedError,
+    CARILLON_EXPECT_ERROR(connect<Store>(), RefusedError,
                           "Store: refused (unknown object): there is no store of buffers here");
     CARILLON_EXPECT_ERROR((void)owner.store(), RefusedError, "Connection::store: refused");
     EXPECT_FALSE(owner.status().store);
-    std::optional<Store> store(std::in_place, Device::open("emulated"));
+    std::optional<Store> store(std::in_place, device());
     server().add(*store);
     CARILLON_EXPECT_ERROR(server().add(*store), UsageError, "Server::add: it has a store already");
     Store const buffers = owner.store();
@@ -99,9 +85,9 @@ TEST_F(ObjectsTest, storeOfBuffersIsServedBesideKernels) {
     }));
     EXPECT_FALSE(owner.status().store);
     EXPECT_EQ(channel.call({5}, patience).twice, 10U);
-    Store const next(Device::open("emulated"));
+    Store const next(device());
     server().add(next);
-    EXPECT_TRUE(Store(path(), {.timeout = patience}).list().empty());
+    EXPECT_TRUE(connect<Store>().list().empty());
 }
 
 // std::getenv may give a null pointer.
@@ -118,7 +104,7 @@ TEST_F(ObjectsTest, nullPointerInThePlaceOfANameOrPathIsAUsageError) {
                           "Connection::ring: a null");
     CARILLON_EXPECT_ERROR(owner.chunk_ring(none), UsageError, "Connection::chunk_ring: a null");
     CARILLON_EXPECT_ERROR(owner.log(none), UsageError, "Connection::log: a null");
-    Store const store(Device::open("emulated"));
+    Store const store(device());
     CARILLON_EXPECT_ERROR(store.create(none, 4096), UsageError, "Store::create: a null");
     CARILLON_EXPECT_ERROR(store.get(none), UsageError, "Store::get: a null");
     CARILLON_EXPECT_ERROR(store.remove(none), UsageError, "Store::remove: a null");
@@ -193,17 +179,15 @@ TEST_F(ObjectsTest, kernelThatDrainsWaitsForItsOwnClientsOnly) {
 
 // C's connection goes while another thread of C attaches by it: that one goes on, or is refused.
 TEST_F(ObjectsTest, connectionThatIsLetGoWhileAnotherThreadAttaches) {
-    auto const served = kernel<CountingHandler>(2);
-    SharedMailbox<Ask> const gains(Device::open("emulated"));
+    auto const served = kernel<CountingHandler>({.blocks = 2});
+    SharedMailbox<Ask> const gains(device());
     auto end = gains.device_handle();
     server().add("quotes", served);
     server().add("gains", gains);
     for (std::uint64_t round = 0; round < 50; ++round) {
-        auto session = detail::make_shared_own<detail::ClientSession>(
-            detail::Link::connect(path(), {.timeout = patience}));
+        auto session = session_at(path());
         std::jthread const calls([session, round] {
-            Channel<Ask, Told> channel(session->attach(
-                "quotes", detail::MessageTypes::of<detail::OneRequest<Ask, Told>>()));
+            Channel<Ask, Told> channel(lease_of(*session, "quotes"));
             EXPECT_EQ(channel.call({round}, patience).twice, 2 * round);
         });
         std::jthread const sets([session] {

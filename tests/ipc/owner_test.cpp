@@ -7,31 +7,18 @@
 #include <atomic>
 #include <future>
 #include <optional>
-#include <string>
 #include <thread>
 
 #include "carillon/carillon.hpp"
-#include "ipc/ipc_handlers.hpp"
-#include "ipc/peer_process.hpp"
+#include "ipc/fixtures.hpp"
 #include "support/expect_error.hpp"
 
 namespace carillon::test {
 namespace {
 
-class OwnerTest : public testing::Test {
+class OwnerTest : public AtPath<> {
    protected:
-    [[nodiscard]] Process start_owner() const {
-        Process owner({"own", path_.get(), "2"});
-        EXPECT_EQ(owner.line(), "serving");
-        return owner;
-    }
-    [[nodiscard]] Connection connect() const {
-        return Connection(path_.get(), {.timeout = patience});
-    }
-    [[nodiscard]] SocketPath const& path() const { return path_; }
-
-   private:
-    SocketPath path_;
+    [[nodiscard]] Process start_owner() const { return serving({"own", path(), "2"}); }
 };
 
 TEST_F(OwnerTest, saysWhichProcessItIs) {
@@ -83,7 +70,7 @@ TEST_F(OwnerTest, anotherOneTakesThePathOver) {
     std::optional<Process> owner(start_owner());
     std::uint64_t const first = connect().owner().instance;
     EXPECT_TRUE(owner->kill());
-    EXPECT_TRUE(std::filesystem::exists(path().get()));
+    EXPECT_TRUE(std::filesystem::exists(path()));
     // 2. P is started again. 3. C connects again, and can see that this is another owner.
     owner.emplace(start_owner());
     Connection const connection = connect();
@@ -97,7 +84,7 @@ TEST_F(OwnerTest, anotherOneTakesThePathOver) {
 TEST_F(OwnerTest, clientThatWaitsForItsOwnerFindsIt) {
     // 1. C waits. 2. P is started.
     auto waits = std::async(std::launch::async, [&] {
-        return Connection(path().get(), {.timeout = patience, .wait_for_owner = patience});
+        return connect({.timeout = patience, .wait_for_owner = patience});
     });
     Process const owner = start_owner();
     EXPECT_EQ(waits.get().owner().process, owner.pid());
@@ -115,8 +102,7 @@ TEST_F(OwnerTest, ledgerBalancesThoughItsOwnerIsKilledAgainAndAgain) {
         while (answered < all) {
             bool asked = false;
             try {
-                Connection const owner(path().get(),
-                                       {.timeout = patience, .wait_for_owner = patience});
+                Connection const owner = connect({.timeout = patience, .wait_for_owner = patience});
                 auto channel = owner.channel<Ask, Told>();
                 for (std::uint64_t served = 0; answered < all; ++served) {
                     asked = true;
@@ -153,7 +139,7 @@ TEST_F(OwnerTest, oneThatEndsByItselfTakesItsPathAway) {
     auto channel = connection.channel<Ask, Told>();
     owner.close_input();
     EXPECT_EQ(owner.status(), 0);
-    EXPECT_FALSE(std::filesystem::exists(path().get()));
+    EXPECT_FALSE(std::filesystem::exists(path()));
     CARILLON_EXPECT_ERROR(channel.call({1}, patience), OwnerGoneError, "owner");
 }
 

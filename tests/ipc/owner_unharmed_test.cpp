@@ -9,8 +9,7 @@
 
 #include "carillon/carillon.hpp"
 #include "carillon/detail/host/say_line.hpp"
-#include "ipc/ipc_handlers.hpp"
-#include "ipc/peer_process.hpp"
+#include "ipc/fixtures.hpp"
 #include "ipc/stranger.hpp"
 #include "support/eventually.hpp"
 #include "support/piped_stderr.hpp"
@@ -19,25 +18,15 @@ namespace carillon::test {
 namespace {
 
 // Serves a kernel with two blocks. The owner is this process.
-class OwnerUnharmedTest : public testing::Test {
+class OwnerUnharmedTest : public WithKernel<> {
    protected:
-    [[nodiscard]] std::string path() const { return path_.get(); }
-    [[nodiscard]] Channel<Ask, Told> channel() const {
-        return Connection(path_.get(), {.timeout = patience}).channel<Ask, Told>();
-    }
+    [[nodiscard]] Channel<Ask, Told> channel() const { return connect().channel<Ask, Told>(); }
     // Sends bytes that are no message, for whose sender the owner logs a line.
     void say_nonsense() const {
-        detail::UnixSocket const somebody = stranger_at(path_.get());
+        detail::UnixSocket const somebody = stranger_at(path());
         EXPECT_TRUE(somebody.send(std::vector<std::byte>(50)));
         EXPECT_EQ(last_words(somebody), RefusalReason::bad_message);
     }
-
-   private:
-    SocketPath path_;
-    Device device_ = Device::open("emulated");
-    PersistentKernel<CountingHandler, SharedChannels> kernel_{
-        device_, {.blocks = 2, .idle = IdlePolicy::park()}};
-    Server server_ = kernel_.serve(path_.get());
 };
 
 TEST_F(OwnerUnharmedTest, goesOnThoughWhoeverReadItsStderrHasGone) {

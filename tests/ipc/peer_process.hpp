@@ -138,6 +138,19 @@ class Process {
     std::string read_;
 };
 
+// Waits until it says so.
+inline Process started(std::vector<std::string> arguments, std::string const& says) {
+    Process process(std::move(arguments));
+    EXPECT_EQ(process.line(), says);
+    return process;
+}
+inline Process serving(std::vector<std::string> arguments) {
+    return started(std::move(arguments), "serving");
+}
+inline Process attached(std::vector<std::string> arguments) {
+    return started(std::move(arguments), "attached");
+}
+
 // A path for a socket, in a folder of its own that goes with it.
 class SocketPath {
    public:

@@ -10,15 +10,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include "carillon/carillon.hpp"
-#include "ipc/ipc_handlers.hpp"
-#include "ipc/peer_process.hpp"
+#include "ipc/fixtures.hpp"
 #include "ipc/stranger.hpp"
 #include "serving/published_log.hpp"
 #include "support/expect_error.hpp"
@@ -29,19 +26,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class PublishedTest : public testing::Test {
+class PublishedTest : public WithServer<> {
    protected:
-    [[nodiscard]] std::string path() const { return path_.get(); }
-    [[nodiscard]] Connection connect() const { return Connection(path(), {.timeout = patience}); }
-    [[nodiscard]] Device const& device() const { return device_; }
-    [[nodiscard]] Server& server() { return *server_; }
-    void end_server() { server_.reset(); }
-
-   private:
-    SocketPath path_;
-    Device device_ = Device::open("emulated");
-    std::optional<Server> server_{std::in_place, path_.get(),
-                                  ServeOptions{.log = [](std::string const&) {}}};
+    PublishedTest() : WithServer(quiet()) {}
 };
 
 struct Position {
@@ -115,8 +102,7 @@ std::pair<detail::Attached, FileDescriptor> lent_to_a_stranger(std::string const
                                                                std::string const& object,
                                                                ObjectKind kind,
                                                                detail::MessageType const& type) {
-    detail::UnixSocket const stranger = stranger_at(path);
-    EXPECT_TRUE(say(stranger, detail::Hello{"stranger"}));
+    detail::UnixSocket const stranger = known_at(path);
     EXPECT_TRUE(say(stranger, detail::Attach{object, kind, type, type, false}, 2));
     std::pair<detail::Attached, FileDescriptor> lent;
     EXPECT_TRUE(eventually([&] {

@@ -5,21 +5,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <filesystem>
 #include <future>
 #include <memory>
-#include <mutex>
 #include <optional>
-#include <string>
 #include <thread>
-#include <vector>
 
 #include "carillon/carillon.hpp"
 #include "ipc/false_owner.hpp"
-#include "ipc/ipc_handlers.hpp"
-#include "ipc/peer_process.hpp"
-#include "serving/client_messages.hpp"
+#include "ipc/fixtures.hpp"
 #include "support/expect_error.hpp"
 #include "support/in_child.hpp"
 
@@ -29,21 +23,12 @@ namespace {
 using namespace std::chrono_literals;
 using Kernel = PersistentKernel<CountingHandler, SharedChannels>;
 
-class ReachingOwnersTest : public testing::Test {
+class ReachingOwnersTest : public WithDevice<> {
    protected:
-    [[nodiscard]] std::string path() const { return path_.get(); }
-    [[nodiscard]] SocketPath const& socket() const { return path_; }
-    [[nodiscard]] Kernel kernel(unsigned blocks = 1) const {
-        return Kernel(device_, {.blocks = blocks, .idle = IdlePolicy::park()});
+    template <class Owner = Connection>
+    [[nodiscard]] Owner wait() const {
+        return connect<Owner>({.timeout = patience, .wait_for_owner = patience});
     }
-    [[nodiscard]] Device const& device() const { return device_; }
-    [[nodiscard]] Connection wait() const {
-        return Connection(path(), {.timeout = patience, .wait_for_owner = patience});
-    }
-
-   private:
-    SocketPath path_;
-    Device device_ = Device::open("emulated");
 };
 
 template <class Call>
@@ -86,10 +71,9 @@ TEST_F(ReachingOwnersTest, nothingIsSentToAnotherUsersOwner) {
 
 TEST_F(ReachingOwnersTest, anotherUsersOwnerIsWrongUnlessItIsAskedFor) {
     if (::geteuid() != 0) GTEST_SKIP() << "only root can be another user";
-    ASSERT_EQ(::chmod(socket().folder().c_str(), 0777), 0);
+    ASSERT_EQ(::chmod(folder().c_str(), 0777), 0);
     // P, in another process, is another user's.
-    Process owner({"own-as", "2000", path(), "1"});
-    ASSERT_EQ(owner.line(), "serving");
+    Process const owner = serving({"own-as", "2000", path(), "1"});
     expect_wrong_owner([&] { Connection{path()}; });
     expect_wrong_owner([&] { Connection(path(), {.owner_user = 0}); });
     Connection const meant(path(), {.owner_user = 2000});
@@ -120,7 +104,7 @@ TEST_F(ReachingOwnersTest, newsOfSealedBuffersAreOfTheConnectionsStore) {
     Server const serves_first = first.serve(path() + "1");
     Server const serves_second = second.serve(path() + "2");
     std::filesystem::create_symlink(path() + "1", path());
-    Store const client(path(), {.timeout = patience, .wait_for_owner = patience});
+    Store const client = wait<Store>();
     EXPECT_FALSE(client.sealed_events().next());
     EXPECT_FALSE(client.sealed_buffers().next());
     std::filesystem::remove(path());
@@ -137,7 +121,7 @@ TEST_F(ReachingOwnersTest, newsOfSealedBuffersAreOfTheConnectionsStore) {
 TEST_F(ReachingOwnersTest, newsOfAStoreThatHasGoneAreNotWaitedFor) {
     Store const store(device());
     std::optional<Server> server(store.serve(path()));
-    Store const client(path(), {.timeout = patience, .wait_for_owner = patience});
+    Store const client = wait<Store>();
     auto const expect_gone = [&] {
         CARILLON_EXPECT_ERROR((void)client.sealed_events(), OwnerGoneError, "has closed");
         CARILLON_EXPECT_ERROR((void)client.sealed_buffers(), OwnerGoneError, "has closed");
@@ -151,15 +135,11 @@ TEST_F(ReachingOwnersTest, newsOfAStoreThatHasGoneAreNotWaitedFor) {
 // 1. The store has no room for another connection, and C waits for it. 2. The store goes.
 TEST_F(ReachingOwnersTest, newsAreWaitedForAsLongAsTheStoreIsThere) {
     Store const store(device());
-    std::promise<void> refused;
-    std::once_flag once;
-    auto const heard = [&](std::string const& /*line*/) {
-        std::call_once(once, [&] { refused.set_value(); });
-    };
-    std::optional<Server> server(store.serve(path(), {.connections = 1, .log = heard}));
-    Store const client(path(), {.timeout = patience, .wait_for_owner = patience});
+    LoggedLines lines;
+    std::optional<Server> server(store.serve(path(), {.connections = 1, .log = lines.log()}));
+    Store const client = wait<Store>();
     std::jthread const owner([&] {
-        (void)refused.get_future().wait_for(patience);
+        EXPECT_TRUE(lines.come("refused (full)"));
         server.reset();
     });
     CARILLON_EXPECT_ERROR((void)client.sealed_events(), OwnerGoneError, "has closed");
@@ -185,11 +165,11 @@ bool finds_no_folder(Call&& call) {
 
 // Runs in a child, which may change its folder.
 TEST_F(ReachingOwnersTest, relativePathIsASystemErrorWhereTheFolderWasRemoved) {
-    std::filesystem::path const folder = socket().folder() / "gone";
-    std::filesystem::create_directory(folder);
+    std::filesystem::path const gone = folder() / "gone";
+    std::filesystem::create_directory(gone);
     EXPECT_EQ(in_child([&] {
-                  std::filesystem::current_path(folder);
-                  std::filesystem::remove(folder);
+                  std::filesystem::current_path(gone);
+                  std::filesystem::remove(gone);
                   Store const store(Device::open("emulated"));
                   return finds_no_folder([] { return Server("a.sock"); }) &&
                                  finds_no_folder([&] { return store.serve("a.sock"); }) &&
@@ -209,24 +189,10 @@ TEST_F(ReachingOwnersTest, serverThatWasNeverOpenedLeavesNothing) {
     EXPECT_EQ(server.path(), "");
 }
 
-// 1. C is connected, and asks for an object that P has not added yet. 2. P adds it.
-TEST_F(ReachingOwnersTest, clientThatWaitsGetsWhatIsAddedLater) {
-    Server server(path(), {.log = [](std::string const&) {}});
-    Connection const waits = wait();
-    auto channel = std::async(std::launch::async, [&] {
-        return waits.channel<Ask, Told>("risk").call({2}, patience).twice;
-    });
-    CARILLON_EXPECT_ERROR((Connection(path()).channel<Ask, Told>("risk")), RefusedError,
-                          "there is no \"risk\" here");
-    Kernel const risk = kernel();
-    server.add("risk", risk);
-    EXPECT_EQ(channel.get(), 4U);
-}
-
 // A client may come back before its owner has seen that the former client has gone.
 TEST_F(ReachingOwnersTest, clientThatWaitsGetsAPlaceThatBecomesFree) {
     Kernel const served = kernel();
-    Server const server = served.serve(path(), {.log = [](std::string const&) {}});
+    Server const server = served.serve(path(), quiet());
     Connection const before(path());
     std::unique_ptr<Channel<Ask, Told>> channel(
         new Channel<Ask, Told>(before.channel<Ask, Told>()));
@@ -240,8 +206,7 @@ TEST_F(ReachingOwnersTest, clientThatWaitsGetsAPlaceThatBecomesFree) {
 
 TEST_F(ReachingOwnersTest, clientThatWaitsGetsAConnectionThatBecomesFree) {
     Kernel const served = kernel();
-    Server const server =
-        served.serve(path(), {.connections = 1, .log = [](std::string const&) {}});
+    Server const server = served.serve(path(), quiet({.connections = 1}));
     std::optional<Connection> before(std::in_place, path());
     auto next = std::async(std::launch::async, [&] { return wait(); });
     CARILLON_EXPECT_ERROR(Connection(path()), RefusedError, "full");
@@ -262,37 +227,23 @@ TEST_F(ReachingOwnersTest, clientThatWaitsPassesOverAnOwnerThatDoesNotAnswer) {
     EXPECT_EQ(next.get().owner().process, ::getpid());
 }
 
-// Holds its first request until it is told to go on.
-struct FirstRequestWaits {
-    std::atomic<bool>* begun;
-    std::atomic<bool>* go_on;
-    Told operator()(Ask const& ask) const {
-        begun->store(true);
-        while (!go_on->load()) std::this_thread::yield();
-        return {2 * ask.value, 0};
-    }
-};
-
 // 1. The block is at the last request of a client that has gone. 2. C asks for the block again and
 // again, and gives up each time. 3. The block is free.
 TEST_F(ReachingOwnersTest, clientThatAsksAgainAsksForOneChannelAlone) {
-    std::atomic<bool> begun = false;
-    std::atomic<bool> go_on = false;
-    PersistentKernel<FirstRequestWaits, SharedChannels> const served(
-        device(), {.idle = IdlePolicy::park()}, {&begun, &go_on});
-    Server const server =
-        served.serve(path(), {.channels_per_connection = 1, .log = [](std::string const&) {}});
+    Gate gate;
+    auto const served = kernel<GatedHandler>({}, {&gate});
+    Server const server = served.serve(path(), quiet({.channels_per_connection = 1}));
     {
         Connection const before(path());
         auto channel = before.channel<Ask, Told>();
         (void)channel.submit({1}, patience);
-        EXPECT_TRUE(eventually([&] { return begun.load(); }));
+        EXPECT_TRUE(eventually([&] { return gate.begun.load(); }));
     }
     Connection const client(path(), {.timeout = 500ms});
     for (int i = 0; i < 2; ++i) {
         EXPECT_THROW((void)(client.channel<Ask, Told>()), TimeoutError);
     }
-    go_on = true;
+    gate.open = true;
     EXPECT_TRUE(eventually([&] {
         try {
             return client.channel<Ask, Told>().call({2}, patience).twice == 4;
@@ -303,9 +254,7 @@ TEST_F(ReachingOwnersTest, clientThatAsksAgainAsksForOneChannelAlone) {
 }
 
 TEST_F(ReachingOwnersTest, clientOfAStoreWaitsForIt) {
-    auto waits = std::async(std::launch::async, [&] {
-        return Store(path(), {.timeout = patience, .wait_for_owner = patience});
-    });
+    auto waits = std::async(std::launch::async, [&] { return wait<Store>(); });
     CARILLON_EXPECT_ERROR(Store(path(), {.wait_for_owner = 1ms}), SystemError, path());
     CARILLON_EXPECT_ERROR(Store(path(), {.wait_for_owner = -1ns}), UsageError,
                           "Store: wait_for_owner is below 0");
@@ -314,45 +263,40 @@ TEST_F(ReachingOwnersTest, clientOfAStoreWaitsForIt) {
     EXPECT_EQ(waits.get().owner().process, ::getpid());
 }
 
-// 1. C is connected, and asks for the store that P has not added yet. 2. P adds it.
-TEST_F(ReachingOwnersTest, clientThatWaitsGetsAStoreThatIsAddedLater) {
-    std::promise<void> refused;
-    std::once_flag once;
-    Server server(path(), {.log = [&](std::string const& /*line*/) {
-                      std::call_once(once, [&] { refused.set_value(); });
-                  }});
+// 1. C is connected, and asks for a kernel and for the store that P has not added yet. 2. P has
+// refused both, and adds them.
+TEST_F(ReachingOwnersTest, clientThatWaitsGetsWhatIsAddedLater) {
+    LoggedLines lines;
+    Server server(path(), {.log = lines.log()});
+    auto reply = std::async(std::launch::async, [waits = wait()] {
+        return waits.channel<Ask, Told>("risk").call({2}, patience).twice;
+    });
     auto buffer = std::async(std::launch::async,
                              [waits = wait()] { return waits.store().create("a", 8).size(); });
-    EXPECT_EQ(refused.get_future().wait_for(patience), std::future_status::ready);
+    EXPECT_TRUE(lines.come("there is no \"risk\" here"));
+    EXPECT_TRUE(lines.come("there is no store of buffers here"));
+    CARILLON_EXPECT_ERROR((Connection(path()).channel<Ask, Told>("risk")), RefusedError,
+                          "there is no \"risk\" here");
+    Kernel const risk = kernel();
+    server.add("risk", risk);
     Store const store(device());
     server.add(store);
+    EXPECT_EQ(reply.get(), 4U);
     EXPECT_EQ(buffer.get(), 8U);
 }
 
 // Another program removes P's files, as one that clears /tmp does: P logs a line for each.
 TEST_F(ReachingOwnersTest, ownerHasALineWhereItsFilesAreRemoved) {
-    std::mutex mutex;
-    std::vector<std::string> lines;
-    auto const log = [&](std::string const& line) {
-        std::lock_guard const lock(mutex);
-        lines.push_back(line);
-    };
-    auto const told_of = [&](std::string const& what) {
-        return eventually([&] {
-            std::lock_guard const lock(mutex);
-            return !lines.empty() && lines.back().find(what) != std::string::npos;
-        });
-    };
+    LoggedLines lines;
     Kernel const served = kernel();
-    Server const server = served.serve(path(), {.log = log});
+    Server const server = served.serve(path(), {.log = lines.log()});
     Store const store(device());
-    Server const stores = store.serve(path() + "s", {.log = log});
+    Server const stores = store.serve(path() + "s", {.log = lines.log()});
     std::filesystem::remove(path() + ".lock");
-    EXPECT_TRUE(told_of("kernel.sock: somebody has removed its lock"));
+    EXPECT_TRUE(lines.come("kernel.sock: somebody has removed its lock"));
     std::filesystem::remove(path() + "s");
-    EXPECT_TRUE(told_of("kernel.socks: somebody has removed its socket"));
-    std::lock_guard const lock(mutex);
-    EXPECT_EQ(lines.size(), 2U);
+    EXPECT_TRUE(lines.come("kernel.socks: somebody has removed its socket"));
+    EXPECT_EQ(lines.now().size(), 2U);
 }
 
 }  // namespace

@@ -12,7 +12,6 @@
 #include <chrono>
 #include <cstddef>
 #include <iterator>
-#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -22,8 +21,7 @@
 
 #include "carillon/carillon.hpp"
 #include "ipc/askers.hpp"
-#include "ipc/ipc_handlers.hpp"
-#include "ipc/peer_process.hpp"
+#include "ipc/fixtures.hpp"
 #include "ipc/stranger.hpp"
 #include "os/unix_socket.hpp"
 #include "serving/client_messages.hpp"
@@ -34,38 +32,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class RefusedTest : public testing::Test {
+class RefusedTest : public WithKernelAndStore {
    protected:
-    [[nodiscard]] std::string path() const { return path_.get(); }
-    // Serves a kernel and a store.
-    [[nodiscard]] Server serve(ServeOptions const& options = {},
-                               NameArgument name = "kernel") const {
-        Server server = kernel_.serve(path(), options, name);
-        server.add(store_);
-        return server;
-    }
-    [[nodiscard]] Connection connect() const { return Connection(path(), {.timeout = patience}); }
-    [[nodiscard]] SocketPath const& socket() const { return path_; }
-    void stop() { kernel_.stop(); }
-    [[nodiscard]] Store const& store() const { return store_; }
-    void add(Server& server, std::string_view name) {
-        if (!std::exchange(added_, true)) server.add(name, kernel_);
-    }
-
     // The reason why C gets no channel.
     template <class Request = Ask, class Reply = Told>
     [[nodiscard]] static RefusalReason refusal(Connection const& owner,
                                                std::string_view object = "kernel") {
         return refusal_of([&] { return owner.channel<Request, Reply>(object).all_answered(); });
     }
-
-   private:
-    SocketPath path_;
-    Device device_ = Device::open("emulated");
-    PersistentKernel<CountingHandler, SharedChannels> kernel_{
-        device_, {.blocks = 2, .idle = IdlePolicy::park()}};
-    Store store_{device_, {.bytes = 1U << 20U}};
-    bool added_ = false;
 };
 
 TEST_F(RefusedTest, otherMessagesThanTheKernels) {
@@ -146,13 +120,13 @@ TEST_F(RefusedTest, kernelThatDrains) {
     Server const server = serve();
     Connection const owner = connect();
     // P's kernel is stopped.
-    stop();
+    served().stop();
     EXPECT_EQ(refusal(owner), RefusalReason::stopping);
 }
 
 TEST_F(RefusedTest, usersThatAreNotAmongThoseThatMay) {
     if (::geteuid() != 0) GTEST_SKIP() << "only root can be another user";
-    ASSERT_EQ(::chmod(socket().folder().c_str(), 0755), 0);
+    ASSERT_EQ(::chmod(folder().c_str(), 0755), 0);
     constexpr unsigned nobody = 65534;
     Buffer const owners = store().create("owners", 100).seal();
     struct Row {
@@ -184,9 +158,8 @@ TEST_F(RefusedTest, usersThatAreNotAmongThoseThatMay) {
 // Users that are not allowed hear so at once, and take no connection from those that are.
 TEST_F(RefusedTest, usersThatMayNotFillNothing) {
     if (::geteuid() != 0) GTEST_SKIP() << "only root can be another user";
-    ASSERT_EQ(::chmod(socket().folder().c_str(), 0755), 0);
-    Server const server =
-        serve({.mode = 0666, .users = {1}, .connections = 1, .log = [](std::string const&) {}});
+    ASSERT_EQ(::chmod(folder().c_str(), 0755), 0);
+    Server const server = serve(quiet({.mode = 0666, .users = {1}, .connections = 1}));
     Process many({"crowd", path(), "65534", "20"});
     EXPECT_EQ(many.line(), "refused");
     auto channel = connect().channel<Ask, Told>();
@@ -199,8 +172,9 @@ TEST_F(RefusedTest, usersThatMayNotFillNothing) {
 TEST_F(RefusedTest, logMayAskTheServerAndAdd) {
     std::optional<Server> server;
     std::atomic<std::size_t> clients = 99;
+    bool added = false;
     server.emplace(serve({.log = [&](std::string const& /*line*/) {
-        add(*server, "another");
+        if (!std::exchange(added, true)) server->add("another", served());
         clients = server->clients().size();
     }}));
     Connection const owner = connect();
@@ -221,7 +195,7 @@ TEST_F(RefusedTest, logMayLetTheServerGo) {
     Connection const owner = connect();
     EXPECT_EQ(refusal(owner, "quotes"), RefusalReason::unknown_object);
     EXPECT_TRUE(eventually([&] { return gone.load(); }));
-    Server const next = serve({.log = [](std::string const& /*line*/) {}});  // the path is free
+    Server const next = serve(quiet());  // the path is free
     EXPECT_EQ(refusal(connect(), "quotes"), RefusalReason::unknown_object);
 }
 
@@ -249,35 +223,31 @@ TEST_F(RefusedTest, oneUserHasSoManyLinesInAWhile) {
 
 // A function that the server calls may call the server, and throw.
 TEST_F(RefusedTest, ownerHasALineForEachWhomItRefusesAndMayBeAskedMeanwhile) {
-    std::mutex mutex;
-    std::vector<std::string> lines;
+    LoggedLines log;
     std::optional<Server> server;
     server.emplace(serve({.log = [&](std::string const& line) {
         EXPECT_LE(server->clients().size(), 2U);
-        std::lock_guard const lock(mutex);
-        lines.push_back(line);
+        log.add(line);
         throw std::runtime_error("of no use to the server");
     }}));
     {
-        Connection const owner(path(), {.name = "a feed", .timeout = patience});
+        Connection const owner = connect({.name = "a feed", .timeout = patience});
         EXPECT_EQ(refusal(owner, "quotes"), RefusalReason::unknown_object);
         EXPECT_EQ((refusal<Fit, Told>(owner)), RefusalReason::wrong_types);
     }
     {
-        Store const client(path(), {.name = "a reader", .timeout = patience});
+        Store const client = connect<Store>({.name = "a reader", .timeout = patience});
         Buffer const open = client.create("open", 1);
         EXPECT_EQ(refusal_of([&] { return client.get("none"); }), RefusalReason::unknown_object);
         EXPECT_EQ(refusal_of([&] { return client.get("open"); }), RefusalReason::not_sealed);
         EXPECT_EQ(refusal_of([&] { return client.create("open", 1); }), RefusalReason::name_taken);
         EXPECT_EQ(refusal_of([&] { return client.create("", 1U << 20U); }), RefusalReason::full);
     }
-    detail::UnixSocket const stranger = detail::connect_unix(path(), patience);
+    detail::UnixSocket const stranger = stranger_at(path());
     EXPECT_TRUE(stranger.send(std::vector<std::byte>(64)));
-    EXPECT_TRUE(eventually([&] {
-        std::lock_guard const lock(mutex);
-        return lines.size() == 7;
-    }));
+    EXPECT_TRUE(eventually([&] { return log.now().size() == 7; }));
     server.reset();
+    std::vector<std::string> const lines = log.now();
     std::string const process = ", process " + std::to_string(::getpid()) + " of user ";
     std::pair<char const*, char const*> const said[] = {
         {"a feed", "refused (unknown object): there is no \"quotes\" here"},
@@ -297,8 +267,6 @@ TEST_F(RefusedTest, ownerHasALineForEachWhomItRefusesAndMayBeAskedMeanwhile) {
 // 1. C cannot map the memory that it is lent, of a channel or of a buffer, and says why. 2. P logs
 // a line, and has the block back, or the buffer is gone.
 TEST_F(RefusedTest, ownerHasALineWhereAClientCannotMap) {
-    auto const types = detail::MessageTypes::of<detail::OneRequest<Ask, Told>>();
-    detail::Attach const attach{"kernel", ObjectKind::kernel, types.request, types.reply, true};
     auto const line_about = [&](detail::Message const& ask, detail::Message const& unmapped,
                                 auto const& taken) {
         std::vector<std::string> lines;
@@ -306,8 +274,7 @@ TEST_F(RefusedTest, ownerHasALineWhereAClientCannotMap) {
             Server const server =
                 serve({.log = [&](std::string const& line) { lines.push_back(line); }});
             Connection const watcher = connect();
-            detail::UnixSocket const blind = stranger_at(path());
-            EXPECT_TRUE(say(blind, detail::Hello{"blind"}));
+            detail::UnixSocket const blind = known_at(path(), "blind");
             EXPECT_TRUE(say(blind, ask, 7));
             EXPECT_TRUE(eventually([&] { return taken(watcher.status()) == 1; }));
             for (unsigned i = 0; i < 2; ++i) {
@@ -326,7 +293,7 @@ TEST_F(RefusedTest, ownerHasALineWhereAClientCannotMap) {
     auto const buffers = [](OwnerStatus const& status) {
         return static_cast<std::ptrdiff_t>(status.store.value().buffers);
     };
-    EXPECT_NE(line_about(attach, detail::Mapped{1, false, "no such\nGPU"}, blocks)
+    EXPECT_NE(line_about(wish_for("kernel"), detail::Mapped{1, false, "no such\nGPU"}, blocks)
                   .find("could not map \"kernel\": no such GPU"),
               std::string::npos);
     EXPECT_NE(line_about(detail::CreateBuffer{"a", 100, false}, detail::UnmappedBuffer{1, "no GPU"},
@@ -339,24 +306,11 @@ TEST_F(RefusedTest, nonsenseEndsTheConnectionAndHarmsNoOther) {
     Server const server = serve();
     Connection const other = connect();
     auto channel = other.channel<Ask, Told>();
-    detail::UnixSocket const stranger = detail::connect_unix(path(), patience);
+    detail::UnixSocket const stranger = stranger_at(path());
     std::array<std::byte, 64> const nonsense{};
     EXPECT_TRUE(stranger.send(nonsense));
     EXPECT_EQ(last_words(stranger), RefusalReason::bad_message);
     EXPECT_EQ(channel.call({3}, patience).twice, 6U);
-}
-
-TEST_F(RefusedTest, clientOfAnotherVersion) {
-    Server const server = serve();
-    detail::UnixSocket const stranger = detail::connect_unix(path(), patience);
-    std::vector<std::byte> hello = detail::encode(1, detail::Hello{"of tomorrow"});
-    hello.at(sizeof(std::uint32_t)) = std::byte{detail::messages_version + 1};
-    EXPECT_TRUE(stranger.send(hello));
-    EXPECT_EQ(last_words(stranger), RefusalReason::version);
-    hello.pop_back();
-    detail::UnixSocket const shorter = detail::connect_unix(path(), patience);
-    EXPECT_TRUE(shorter.send(hello));
-    EXPECT_EQ(last_words(shorter), RefusalReason::version);
 }
 
 TEST_F(RefusedTest, optionsThatMakeNoSense) {

@@ -18,35 +18,14 @@
 #include "carillon/detail/wire/config.hpp"
 #include "device/device_fixture.hpp"
 #include "ipc/buffers.hpp"
-#include "ipc/peer_process.hpp"
+#include "ipc/fixtures.hpp"
 #include "support/expect_error.hpp"
 #include "support/in_child.hpp"
 
 namespace carillon::test {
 namespace {
 
-class SealedBuffersTest : public DeviceTest {
-   protected:
-    void SetUp() override {
-        DeviceTest::SetUp();
-        if (IsSkipped()) return;
-        store_.emplace(device(), StoreOptions{.bytes = std::size_t{64} << 20});
-    }
-    [[nodiscard]] Store& store() { return *store_; }
-    [[nodiscard]] Server serve(ServeOptions options = {}) {
-        options.log = [](std::string const& /*line*/) {};
-        return store().serve(path_.get(), options);
-    }
-    [[nodiscard]] Store connect() const {
-        return Store(path_.get(),
-                     {.timeout = patience, .device = std::make_shared<Device>(device())});
-    }
-    void end_store() { store_.reset(); }
-
-   private:
-    SocketPath path_;
-    std::optional<Store> store_;
-};
+using SealedBuffersTest = StoreOwnerTest;
 CARILLON_ON_EVERY_DEVICE(SealedBuffersTest);
 
 // 1. C and P wait. 2. Both put buffers. 3. Both have them, in the order in which they were sealed.

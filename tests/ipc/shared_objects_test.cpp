@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cstring>
 #include <future>
-#include <memory>
 #include <optional>
 #include <random>
 #include <string>
@@ -17,8 +16,8 @@
 
 #include "carillon/carillon.hpp"
 #include "carillon/detail/serving/lender.hpp"
-#include "ipc/ipc_handlers.hpp"
-#include "ipc/peer_process.hpp"
+#include "ipc/fixtures.hpp"
+#include "ipc/stranger.hpp"
 #include "serving/client_session.hpp"
 #include "support/expect_error.hpp"
 
@@ -28,23 +27,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class SharedObjectsTest : public testing::TestWithParam<char const*> {
+class SharedObjectsTest : public WithServer<testing::TestWithParam<char const*>> {
    protected:
-    [[nodiscard]] std::string path() const { return path_.get(); }
-    [[nodiscard]] Connection connect() const { return Connection(path(), {.timeout = patience}); }
-    [[nodiscard]] Device const& device() const { return device_; }
-    [[nodiscard]] Server& server() { return *server_; }
-    void end_server() { server_.reset(); }
-
-    // Waits until the owner has heard that `count` clients are left.
-    void await_clients(std::size_t count) const {
-        EXPECT_TRUE(eventually([&] { return server_->clients().size() == count; }));
-    }
-
-   private:
-    SocketPath path_;
-    Device device_ = Device::open(GetParam());
-    std::optional<Server> server_{std::in_place, path_.get()};
+    SharedObjectsTest() : WithServer({}, GetParam()) {}
 };
 INSTANTIATE_TEST_SUITE_P(On, SharedObjectsTest, testing::Values("emulated", "emulated:vulkan"),
                          [](auto const& tested) {
@@ -262,7 +247,7 @@ TEST_P(SharedObjectsTest, clientsOfEitherMemorySetAMailboxOneAfterTheOther) {
     server().add("gains", shared);
     auto end = shared.device_handle();
     auto const set = [&](bool host_memory, std::uint64_t value) {
-        Connection const owner(path(), {.timeout = patience, .host_memory = host_memory});
+        Connection const owner = connect({.timeout = patience, .host_memory = host_memory});
         auto mailbox = owner.mailbox<Gains>("gains");
         mailbox.set(gains(value));
     };
@@ -563,10 +548,6 @@ class HostileObjectsTest : public SharedObjectsTest {
             std::memcpy(bytes.data() + random() % words * sizeof(word), &word, sizeof(word));
         }
     }
-    [[nodiscard]] std::shared_ptr<detail::ClientSession> session() const {
-        return detail::make_shared_own<detail::ClientSession>(
-            detail::Link::connect(path(), {.timeout = patience}));
-    }
 };
 INSTANTIATE_TEST_SUITE_P(On, HostileObjectsTest, testing::Values("emulated"));
 
@@ -576,7 +557,7 @@ TEST_P(HostileObjectsTest, garbageInAMailbox) {
     auto end = shared.device_handle();
     std::mt19937_64 random(1);
     {
-        auto const lent = session()->end_of<detail::MailboxLayout>(
+        auto const lent = session_at(path())->end_of<detail::MailboxLayout>(
             "gains", ObjectKind::mailbox, detail::message_type<Gains>(mailbox_lines<Gains>));
         Gains any{};
         for (unsigned i = 0; i < rounds; ++i) {
@@ -602,7 +583,7 @@ TEST_P(HostileObjectsTest, garbageInRings) {
     auto out = fills.device_handle();
     std::mt19937_64 random(2);
     {
-        auto const owner = session();
+        auto const owner = session_at(path());
         auto const to_device = owner->end_of<detail::RingToDeviceLayout>(
             "orders", ObjectKind::ring_to_device, detail::message_type<Ask>());
         auto const to_host = owner->end_of<detail::RingToHostLayout>(
@@ -636,7 +617,7 @@ TEST_P(HostileObjectsTest, garbageInChunksAndLiesAboutTheirSizes) {
     auto end = shared.device_handle();
     std::mt19937_64 random(3);
     {
-        auto const lent = session()->end_of<detail::ChunkRingLayout>(
+        auto const lent = session_at(path())->end_of<detail::ChunkRingLayout>(
             "ticks", ObjectKind::chunk_ring, detail::message_type<std::uint64_t>(1));
         RingView const& ring = lent.view.ring;
         Sequence next = ring.first;

@@ -3,14 +3,10 @@
 // cannot answer. P is the owner, this process; C is a client.
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <memory>
-#include <optional>
-#include <string>
 
 #include "carillon/carillon.hpp"
-#include "ipc/ipc_handlers.hpp"
-#include "ipc/peer_process.hpp"
+#include "ipc/fixtures.hpp"
 #include "support/expect_error.hpp"
 
 namespace carillon::test {
@@ -18,46 +14,27 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A handler that waits at each request until it may go on.
-struct WaitingHandler {
-    std::atomic<bool>* begun;
-    std::atomic<bool>* go;
-
-    Told operator()(Ask const& ask) const {
-        *begun = true;
-        while (!go->load()) std::this_thread::yield();
-        return {2 * ask.value, 0};
-    }
-};
-
-class SilentClientsTest : public testing::Test {
+class SilentClientsTest : public WithDevice<> {
    protected:
-    using Kernel = PersistentKernel<WaitingHandler, SharedChannels>;
+    using Kernel = PersistentKernel<GatedHandler, SharedChannels>;
 
-    [[nodiscard]] std::string path() const { return path_.get(); }
     [[nodiscard]] Kernel& kernel() { return kernel_; }
-    [[nodiscard]] Device const& device() const { return device_; }
-    [[nodiscard]] bool begun() const { return begun_; }
+    [[nodiscard]] bool begun() const { return gate_.begun; }
     // Lets every handler return from now on.
-    void go_on() { go_ = true; }
+    void go_on() { gate_.open = true; }
     [[nodiscard]] BlockActivity activity_of(Connection const& owner, std::size_t object = 0) const {
         return owner.status().objects.at(object).blocks.at(0).activity;
     }
 
    private:
-    SocketPath path_;
-    Device device_ = Device::open("emulated");
-    std::atomic<bool> begun_ = false;
-    std::atomic<bool> go_ = false;
-    Kernel kernel_{device_,
-                   {.blocks = 2, .stuck_after = 1h, .idle = IdlePolicy::park()},
-                   WaitingHandler{&begun_, &go_}};
+    Gate gate_;
+    Kernel kernel_ = WithDevice::kernel<GatedHandler>({.blocks = 2, .stuck_after = 1h}, {&gate_});
     std::shared_ptr<void> const whatever_comes_{nullptr, [this](void*) { go_on(); }};
 };
 
 TEST_F(SilentClientsTest, blockIsBusyWhileARequestIsNotAnswered) {
     Server const server = kernel().serve(path());
-    Connection const owner(path(), {.timeout = patience});
+    Connection const owner = connect();
     auto channel = owner.channel<Ask, Told>();
     EXPECT_EQ(activity_of(owner), BlockActivity::idle);
     EXPECT_EQ(kernel().activity(0), BlockActivity::idle);
@@ -74,9 +51,9 @@ TEST_F(SilentClientsTest, blockIsBusyWhileARequestIsNotAnswered) {
 // A client that goes leaves its last request to the block.
 TEST_F(SilentClientsTest, blockIsBusyWithTheLastRequestOfAClientThatWent) {
     Server const server = kernel().serve(path());
-    Connection const watcher(path(), {.timeout = patience});
+    Connection const watcher = connect();
     {
-        Connection const owner(path(), {.timeout = patience});
+        Connection const owner = connect();
         auto channel = owner.channel<Ask, Told>();
         (void)channel.submit({1}, patience);
         EXPECT_TRUE(eventually([&] { return begun(); }));
@@ -94,7 +71,7 @@ TEST_F(SilentClientsTest, mailboxThatIsLentIsIdleAndARingThatIsNotEmptyIsBusy) {
     server.add("mailbox", mailbox);
     server.add("ring", ring);
     server.open(path());
-    Connection const owner(path(), {.timeout = patience});
+    Connection const owner = connect();
     auto lent = owner.mailbox<Ask>("mailbox");
     lent.set({1});
     auto pushed = owner.ring<Ask, Direction::to_device>("ring");
@@ -107,14 +84,14 @@ TEST_F(SilentClientsTest, mailboxThatIsLentIsIdleAndARingThatIsNotEmptyIsBusy) {
 TEST_F(SilentClientsTest, countersOfAClientThatHasGoneStillAddUp) {
     go_on();
     Server const server = kernel().serve(path());
-    Connection const watcher(path(), {.timeout = patience});
+    Connection const watcher = connect();
     auto const sum = [&](auto count) {
         auto const blocks = watcher.status().objects.at(0).blocks;
         return count(blocks.at(0)) + count(blocks.at(1));
     };
     for (std::uint64_t clients = 1; clients < 4; ++clients) {
         {
-            Connection const owner(path(), {.timeout = patience});
+            Connection const owner = connect();
             auto channel = owner.channel<Ask, Told>();
             for (unsigned i = 0; i < 10; ++i) (void)channel.call({i}, patience);
             EXPECT_EQ(sum([](auto const& each) { return each.all().submitted; }), 10 * clients);
@@ -129,8 +106,7 @@ TEST_F(SilentClientsTest, countersOfAClientThatHasGoneStillAddUp) {
 // 1. C, in another process, has a block and is stopped. 2. P drains. 3. C goes on, and hears of it.
 TEST_F(SilentClientsTest, drainPassesOverAClientThatIsStopped) {
     Server const server = kernel().serve(path());
-    Process client({"call", path(), "1", "wait"});
-    ASSERT_EQ(client.line(), "attached");
+    Process client = attached({"call", path(), "1", "wait"});
     ASSERT_TRUE(client.stop());
     EXPECT_NO_THROW(kernel().drain(patience));
     EXPECT_FALSE(kernel().running());
@@ -142,8 +118,7 @@ TEST_F(SilentClientsTest, drainPassesOverAClientThatIsStopped) {
 // A drain waits for a request that a handler has, although its client is stopped.
 TEST_F(SilentClientsTest, drainWaitsForARequestOfAClientThatIsStopped) {
     Server const server = kernel().serve(path());
-    Process client({"call", path(), "1"});
-    ASSERT_EQ(client.line(), "attached");
+    Process client = attached({"call", path(), "1"});
     ASSERT_TRUE(eventually([&] { return begun(); }));
     ASSERT_TRUE(client.stop());
     CARILLON_EXPECT_ERROR(kernel().drain(50ms), TimeoutError,

@@ -18,26 +18,19 @@
 #include "carillon/carillon.hpp"
 #include "device/device_fixture.hpp"
 #include "ipc/buffers.hpp"
-#include "ipc/peer_process.hpp"
+#include "ipc/fixtures.hpp"
 #include "support/asleep.hpp"
 #include "support/expect_error.hpp"
 
 namespace carillon::test {
 namespace {
 
-class StoppedStoreTest : public DeviceTest {
+class StoppedStoreTest : public StoreClientTest {
    protected:
     // Starts a store of whose buffers a connection may hold so many.
     void start(unsigned holds = 100) {
-        std::vector<std::string> const arguments{
-            "store-own", path_.get(), std::to_string(256 << 20), std::to_string(holds), GetParam()};
-        owner_.emplace(arguments);
-        ASSERT_EQ(owner_->line(), "serving");
-    }
-    [[nodiscard]] Store connect(ConnectOptions options = {}) const {
-        if (options.timeout == ConnectOptions().timeout) options.timeout = patience;
-        options.device = std::make_shared<Device>(device());
-        return Store(path_.get(), options);
+        owner_.emplace(serving(
+            {"store-own", path(), std::to_string(256 << 20), std::to_string(holds), GetParam()}));
     }
     void stop() const { ASSERT_TRUE(owner_->stop()); }
     void go_on() const { owner_->go_on(); }
@@ -47,7 +40,6 @@ class StoppedStoreTest : public DeviceTest {
     }
 
    private:
-    SocketPath path_;
     std::optional<Process> owner_;
 };
 CARILLON_ON_EVERY_DEVICE(StoppedStoreTest);
@@ -136,7 +128,8 @@ TEST_P(StoppedStoreTest, memoryOfAnAnswerThatWasGivenUpIsShownAgain) {
 TEST_P(StoppedStoreTest, memoryThatIsForgottenAsItsNextBufferComesIsShownAgain) {
     start();
     Store const maker = connect();
-    SealedBuffers there = connect({.kept_bytes = some_bytes * 3 / 2}).sealed_buffers();
+    SealedBuffers there =
+        connect({.timeout = patience, .kept_bytes = some_bytes * 3 / 2}).sealed_buffers();
     std::uint64_t const before = put(maker, std::byte{1});
     std::optional<Buffer> first = there.next(patience);
     ASSERT_TRUE(first);

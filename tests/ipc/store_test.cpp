@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "carillon/carillon.hpp"
-#include "device/device_fixture.hpp"
-#include "ipc/peer_process.hpp"
+#include "ipc/buffers.hpp"
+#include "ipc/fixtures.hpp"
 #include "ipc/stranger.hpp"
 #include "os/unix_socket.hpp"
 #include "serving/client_messages.hpp"
@@ -40,28 +40,12 @@ std::vector<std::byte> bytes_of(Buffer const& buffer) {
     return bytes;
 }
 
-// A store with memory of any device; the test chooses which clients ask it.
-class StoreOnDeviceTest : public DeviceTest {
-   protected:
-    void SetUp() override {
-        DeviceTest::SetUp();
-        if (!IsSkipped()) store_.emplace(device(), StoreOptions{.bytes = std::size_t{64} << 20});
-    }
-    [[nodiscard]] Store& store() { return *store_; }
-    [[nodiscard]] std::string path() const { return path_.get(); }
-    [[nodiscard]] Store connect() const {
-        return Store(path(), {.timeout = patience, .device = std::make_shared<Device>(device())});
-    }
-
-   private:
-    SocketPath path_;
-    std::optional<Store> store_;
-};
+using StoreOnDeviceTest = StoreOwnerTest;
 CARILLON_ON_EVERY_DEVICE(StoreOnDeviceTest);
 
 // 1. C makes a buffer, writes it and seals it. 2. P gets it. 3. C ends. 4. P has it still.
 TEST_P(StoreOnDeviceTest, whatAClientSealsOutlivesIt) {
-    Server const server = store().serve(path());
+    Server const server = serve();
     Process client({"store-put", path(), "prices", "100000", "3"});
     ASSERT_EQ(client.line(), "written");
     EXPECT_EQ(refusal_of([&] { return store().get("prices"); }), RefusalReason::not_sealed);
@@ -80,7 +64,7 @@ TEST_P(StoreOnDeviceTest, whatAClientSealsOutlivesIt) {
 
 // 1. P makes a buffer and seals it. 2. C gets it by its number.
 TEST_P(StoreOnDeviceTest, clientGetsWhatTheOwnerMade) {
-    Server const server = store().serve(path());
+    Server const server = serve();
     Buffer made = store().create("", 70000);
     made.write(pattern(70000, 9));
     Buffer const sealed = made.seal();
@@ -91,7 +75,7 @@ TEST_P(StoreOnDeviceTest, clientGetsWhatTheOwnerMade) {
 
 // 1. C dies before it has sealed a buffer. 2. Its name is free, its memory another's.
 TEST_P(StoreOnDeviceTest, whatIsNotSealedGoesWithItsMaker) {
-    Server const server = store().serve(path());
+    Server const server = serve();
     Process client({"store-put", path(), "prices", "100000", "3"});
     ASSERT_EQ(client.line(), "written");
     EXPECT_EQ(refusal_of([&] { return store().create("prices", 1); }), RefusalReason::name_taken);
@@ -101,7 +85,7 @@ TEST_P(StoreOnDeviceTest, whatIsNotSealedGoesWithItsMaker) {
 }
 
 TEST_P(StoreOnDeviceTest, bothEndsInOneProcessAndPointersOfTheDevice) {
-    Server const server = store().serve(path());
+    Server const server = serve();
     Store const connection = connect();
     for (unsigned i = 0; i < 5; ++i) {
         Buffer made = connection.create("same", 4096 + i);
@@ -128,7 +112,7 @@ TEST_P(StoreOnDeviceTest, bothEndsInOneProcessAndPointersOfTheDevice) {
 }
 
 TEST_P(StoreOnDeviceTest, twoHundredBuffersLeaveNothing) {
-    Server const server = store().serve(path());
+    Server const server = serve();
     Store const maker = connect();
     Store const reader = connect();
     auto const cycle = [&](unsigned i) {
@@ -154,28 +138,20 @@ TEST_P(StoreOnDeviceTest, twoHundredBuffersLeaveNothing) {
     EXPECT_EQ(Held::now(), before);
 }
 
-class StoreTest : public testing::Test {
+class StoreTest : public WithDevice<testing::Test, Store> {
    protected:
     [[nodiscard]] static StoreOptions options() {
         return {.bytes = std::size_t{1} << 20, .buffers = 8};
     }
     [[nodiscard]] Store& store() { return *store_; }
-    [[nodiscard]] std::string path() const { return path_.get(); }
-    [[nodiscard]] Server serve(ServeOptions const& options = {}) {
-        ServeOptions quiet = options;
-        if (!quiet.log) quiet.log = [](std::string const& /*line*/) {};
-        return store().serve(path(), quiet);
-    }
-    [[nodiscard]] Store connect() const { return Store(path(), {.timeout = patience}); }
+    [[nodiscard]] Server serve() { return store().serve(path(), quiet()); }
     void end_store() { store_.reset(); }
     [[nodiscard]] Buffer sealed(std::string const& name, std::size_t size = 100) {
         return store().create(name, size).seal();
     }
 
    private:
-    SocketPath path_;
-    Device device_ = Device::open("emulated");
-    std::optional<Store> store_{std::in_place, device_, options()};
+    std::optional<Store> store_{std::in_place, device(), options()};
 };
 
 TEST_F(StoreTest, namesAreFreeOnceTheirBufferIsRemovedAndItsBytesStay) {
@@ -246,7 +222,7 @@ TEST_F(StoreTest, nobodyWritesASealedBuffer) {
 // 1. C maps a buffer's memory once more. 2. It cannot seal the buffer. 3. It unmaps that, and can.
 TEST_F(StoreTest, whatAProcessCanStillWriteIsNotSealed) {
     Server const server = serve();
-    detail::UnixSocket const stranger = detail::connect_unix(path(), patience);
+    detail::UnixSocket const stranger = stranger_at(path());
     std::uint32_t id = 0;
     auto const ask = [&](messages::Message const& message) {
         EXPECT_TRUE(stranger.send(messages::encode(++id, message)));
@@ -299,14 +275,11 @@ TEST_F(StoreTest, fullStoreSaysSoAndHasRoomAgain) {
 }
 
 TEST_F(StoreTest, usersAndConnectionsHaveLimits) {
-    Device const device = Device::open("emulated");
-    Store const small(device, {.bytes_per_user = std::size_t{1} << 17});
-    SocketPath const path;
-    Server const server = small.serve(
-        path.get(), {.connections = 1, .buffers_per_connection = 1, .log = [](auto&) {}});
-    Store const client(path.get(), {.timeout = patience});
-    CARILLON_EXPECT_ERROR(Store(path.get(), {.timeout = patience}), RefusedError,
-                          "1 connections already");
+    Store const small(device(), {.bytes_per_user = std::size_t{1} << 17});
+    Server const server =
+        small.serve(path(), quiet({.connections = 1, .buffers_per_connection = 1}));
+    Store const client = connect();
+    CARILLON_EXPECT_ERROR(connect(), RefusedError, "1 connections already");
     EXPECT_EQ(refusal_of([&] { return client.create("", 1 << 18); }), RefusalReason::full);
     Buffer const one = client.create("", 1);
     EXPECT_EQ(refusal_of([&] { return client.create("", 1); }), RefusalReason::too_many_of_client);
@@ -326,7 +299,7 @@ TEST_F(StoreTest, badInput) {
         CARILLON_EXPECT_ERROR((void)client.create("", bytes), OutOfMemoryError, "Store::create: ");
     }
     CARILLON_EXPECT_ERROR((void)serve(), UsageError, "taken");
-    CARILLON_EXPECT_ERROR(Store(Device::open("emulated"), {.bytes = 0}), UsageError, "room");
+    CARILLON_EXPECT_ERROR(Store(device(), {.bytes = 0}), UsageError, "room");
     CARILLON_EXPECT_ERROR(Store("/nowhere/store.sock"), SystemError, "no such socket");
     CARILLON_EXPECT_ERROR((void)client.serve(path() + "2"), UsageError,
                           "Store::serve: the store is another process's");
@@ -353,7 +326,7 @@ TEST_F(StoreTest, clientsCannotTouchEachOthersBuffers) {
     Server const server = serve();
     Store const client = connect();
     Buffer mine = client.create("mine", 100);
-    detail::UnixSocket const stranger = detail::connect_unix(path(), patience);
+    detail::UnixSocket const stranger = stranger_at(path());
     std::uint32_t id = 0;
     auto const say = [&](messages::Message const& message) {
         EXPECT_TRUE(stranger.send(messages::encode(++id, message)));
@@ -368,15 +341,13 @@ TEST_F(StoreTest, clientsCannotTouchEachOthersBuffers) {
     say(messages::NextBuffer{0});
     unsigned refused = 0;
     EXPECT_TRUE(eventually([&] {
-        auto const received = stranger.receive(1);
-        auto const* const came = std::get_if<detail::SocketMessage>(&received);
-        if (came == nullptr) return false;
-        auto const message = messages::decode(came->bytes, came->descriptors.size()).message;
-        if (auto const* no = std::get_if<messages::Refused>(&message)) {
+        auto const came = heard_by(stranger);
+        if (!came) return false;
+        if (auto const* no = std::get_if<messages::Refused>(&came->message)) {
             EXPECT_EQ(no->reason, RefusalReason::not_allowed);
             ++refused;
         }
-        return std::holds_alternative<BufferInfo>(message);
+        return std::holds_alternative<BufferInfo>(came->message);
     }));
     EXPECT_EQ(refused, 1U);
     mine.write(pattern(100, 5));
@@ -471,19 +442,16 @@ TEST_F(StoreTest, storeThatGoesIsNoticedAndBuffersStay) {
 
 // 1. The store's process is killed. 2. C has its error, and its bytes. 3. Another takes the path.
 TEST_F(StoreTest, storesProcessThatIsKilled) {
-    SocketPath const path;
-    Process first({"store-own", path.get()});
-    ASSERT_EQ(first.line(), "serving");
-    Store const client(path.get(), {.timeout = patience});
+    Process first = serving({"store-own", path()});
+    Store const client = connect();
     Buffer made = client.create("a", 100);
     made.write(pattern(100, 6));
     Buffer const held = made.seal();
     EXPECT_TRUE(first.kill());
     CARILLON_EXPECT_ERROR((void)client.get("a"), OwnerGoneError, "");
     EXPECT_EQ(bytes_of(held), pattern(100, 6));
-    Process second({"store-own", path.get()});
-    ASSERT_EQ(second.line(), "serving");
-    Store const again(path.get(), {.timeout = patience});
+    Process const second = serving({"store-own", path()});
+    Store const again = connect();
     EXPECT_NE(again.owner().instance, client.owner().instance);
     EXPECT_TRUE(again.list().empty());
 }
@@ -491,10 +459,8 @@ TEST_F(StoreTest, storesProcessThatIsKilled) {
 // 1. The store's process stops. 2. C releases more buffers than its socket has room to say. 3. The
 // store goes on, and hears of each.
 TEST_F(StoreTest, whatAStoreDoesNotReadForAWhileIsSaidLater) {
-    SocketPath const path;
-    Process owner({"store-own", path.get()});
-    ASSERT_EQ(owner.line(), "serving");
-    Store const client(path.get(), {.timeout = patience});
+    Process const owner = serving({"store-own", path()});
+    Store const client = connect();
     std::uint64_t const id = client.create("a", 100).seal().id();
     std::vector<Buffer> held;
     for (unsigned i = 0; i < 1000; ++i) held.push_back(client.get(id));

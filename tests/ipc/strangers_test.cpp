@@ -4,20 +4,17 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 
-#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <memory>
 #include <stop_token>
-#include <string>
 #include <thread>
 #include <variant>
 #include <vector>
 
 #include "carillon/carillon.hpp"
-#include "ipc/ipc_handlers.hpp"
-#include "ipc/peer_process.hpp"
+#include "ipc/fixtures.hpp"
 #include "ipc/stranger.hpp"
 
 namespace carillon::test {
@@ -25,12 +22,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-detail::Attach attach() {
-    auto const types = detail::MessageTypes::of<detail::OneRequest<Ask, Told>>();
-    return {"kernel", ObjectKind::kernel, types.request, types.reply, true};
-}
-
-class StrangersTest : public testing::Test {
+class StrangersTest : public WithKernelAndStore {
    protected:
     ~StrangersTest() override {
         // The other client has not suffered.
@@ -39,33 +31,16 @@ class StrangersTest : public testing::Test {
         EXPECT_EQ(others_.list().size(), 1U);
         EXPECT_TRUE(eventually([&] { return server_.clients().size() == 2; }));
     }
-    [[nodiscard]] std::string path() const { return path_.get(); }
-    [[nodiscard]] detail::UnixSocket stranger() const { return stranger_at(path_.get()); }
-    [[nodiscard]] auto& kernel() { return kernel_; }
+    [[nodiscard]] detail::UnixSocket stranger() const { return stranger_at(path()); }
     [[nodiscard]] auto& other() { return other_; }
     // A connection that has introduced itself.
-    [[nodiscard]] detail::UnixSocket known() const {
-        detail::UnixSocket known = stranger();
-        EXPECT_TRUE(say(known, detail::Hello{"stranger"}));
-        return known;
-    }
+    [[nodiscard]] detail::UnixSocket known() const { return known_at(path()); }
 
    private:
-    SocketPath path_;
-    Device device_ = Device::open("emulated");
-    PersistentKernel<CountingHandler, SharedChannels> kernel_{
-        device_, {.blocks = 2, .idle = IdlePolicy::park()}};
-    Store store_{device_, {.bytes = 1U << 20U}};
     Server server_ = serve();
-    Channel<Ask, Told> other_ = Connection(path_.get(), {.timeout = patience}).channel<Ask, Told>();
-    Store others_{path_.get(), {.timeout = patience}};
+    Channel<Ask, Told> other_ = connect().channel<Ask, Told>();
+    Store others_ = connect<Store>();
     Buffer sealed_ = others_.create("others", 8).seal();
-
-    [[nodiscard]] Server serve() const {
-        Server server = kernel_.serve(path_.get());
-        server.add(store_);
-        return server;
-    }
 };
 
 TEST_F(StrangersTest, oneThatSaysNothingIsDroppedAfterAWhile) {
@@ -76,8 +51,8 @@ TEST_F(StrangersTest, oneThatSaysNothingIsDroppedAfterAWhile) {
 }
 
 TEST_F(StrangersTest, oneThatWantsSomethingBeforeItSaysWhoItIs) {
-    for (detail::Message const& wish :
-         {detail::Message(attach()), detail::Message(detail::CreateBuffer{"a", 1, false})}) {
+    for (detail::Message const& wish : {detail::Message(wish_for("kernel")),
+                                        detail::Message(detail::CreateBuffer{"a", 1, false})}) {
         detail::UnixSocket const rude = stranger();
         EXPECT_TRUE(say(rude, wish));
         EXPECT_EQ(last_words(rude), RefusalReason::bad_message);
@@ -128,13 +103,11 @@ std::optional<RefusalReason> answer_to(detail::UnixSocket const& known, detail::
     EXPECT_TRUE(say(known, ask, 7));
     std::optional<RefusalReason> reason;
     EXPECT_TRUE(eventually([&] {
-        auto const received = known.receive();
-        auto const* message = std::get_if<detail::SocketMessage>(&received);
-        if (message == nullptr) return false;
-        auto const decoded = detail::decode(message->bytes, message->descriptors.size());
-        if (auto const* refused = std::get_if<detail::Refused>(&decoded.message))
+        auto const message = heard_by(known);
+        if (!message) return false;
+        if (auto const* refused = std::get_if<detail::Refused>(&message->message))
             reason = refused->reason;
-        return decoded.id == 7;
+        return message->id == 7;
     }));
     return reason;
 }
@@ -142,11 +115,11 @@ std::optional<RefusalReason> answer_to(detail::UnixSocket const& known, detail::
 // A program that was compiled otherwise could have each of these.
 TEST_F(StrangersTest, messagesOfOtherSlotsOrMembers) {
     detail::UnixSocket const other = known();
-    EXPECT_EQ(answer_to(other, attach()), std::nullopt);
-    detail::Attach longer = attach();
+    EXPECT_EQ(answer_to(other, wish_for("kernel")), std::nullopt);
+    detail::Attach longer = wish_for("kernel");
     longer.reply.slot_lines = 2;
     EXPECT_EQ(answer_to(other, longer), RefusalReason::wrong_types);
-    detail::Attach of_a_ring = attach();
+    detail::Attach of_a_ring = wish_for("kernel");
     of_a_ring.kind = ObjectKind::ring_to_host;
     EXPECT_EQ(answer_to(other, of_a_ring), RefusalReason::wrong_types);
 }
@@ -171,7 +144,7 @@ TEST_F(StrangersTest, oneThatAsksAndAsksAndReadsNothingIsHeardAgainWhenItReads) 
     std::uint32_t last = 1;
     for (unsigned full = 0; full < 100;) {
         try {
-            ASSERT_TRUE(say(flood, attach(), last + 1)) << "it was dropped";
+            ASSERT_TRUE(say(flood, wish_for("kernel"), last + 1)) << "it was dropped";
             ++last;
         } catch (SystemError const& error) {
             ASSERT_EQ(error.code(), EAGAIN);
@@ -184,10 +157,7 @@ TEST_F(StrangersTest, oneThatAsksAndAsksAndReadsNothingIsHeardAgainWhenItReads) 
     }
     std::uint32_t heard = 0;
     EXPECT_TRUE(eventually([&] {
-        auto const received = flood.receive();
-        auto const* message = std::get_if<detail::SocketMessage>(&received);
-        if (message == nullptr) return false;
-        heard = detail::decode(message->bytes, message->descriptors.size()).id;
+        if (auto const message = heard_by(flood)) heard = message->id;
         return heard == last;
     })) << "the last answer was of "
         << heard << " of " << last;
@@ -203,7 +173,7 @@ TEST_F(StrangersTest, thoseThatConnectAgainAndAgainKeepNobodyWaiting) {
     // On a machine as busy as this a block may take a while to leave its last client.
     auto const attaches = [&](std::uint64_t value) {
         try {
-            Connection const owner(path(), {.timeout = patience});
+            Connection const owner = connect();
             auto channel = owner.channel<Ask, Told>();
             return channel.call({value}, patience).twice == 2 * value;
         } catch (RefusedError const& error) {
@@ -216,51 +186,31 @@ TEST_F(StrangersTest, thoseThatConnectAgainAndAgainKeepNobodyWaiting) {
     }
 }
 
-// A handler whose request takes as long as the test wants.
-struct GatedHandler {
-    std::atomic<bool>* begun;
-    std::atomic<bool> const* go;
-
-    CARILLON_HD Told operator()(Ask const& ask) const {
-        *begun = true;
-        while (!go->load()) std::this_thread::yield();
-        return {2 * ask.value, 0};
-    }
-};
+using WaitingAsksTest = WithDevice<>;
 
 // 1. C goes while its block is at a request. 2. Another asks for that block, and then for one that
 // is free. 3. It has the second, and the first when that is.
-TEST(WaitingAsksTest, thoseThatCanBeAnsweredAre) {
-    SocketPath const path;
-    auto const device = Device::open("emulated");
-    std::atomic<bool> begun = false;
-    std::atomic<bool> go = false;
-    PersistentKernel<GatedHandler, SharedChannels> const busy(
-        device, {.blocks = 1, .idle = IdlePolicy::park()}, GatedHandler{&begun, &go});
-    PersistentKernel<CountingHandler, SharedChannels> const idle(
-        device, {.blocks = 1, .idle = IdlePolicy::park()});
-    Server server = busy.serve(path.get());
+TEST_F(WaitingAsksTest, thoseThatCanBeAnsweredAre) {
+    Gate gate;
+    auto const busy = kernel<GatedHandler>({}, {&gate});
+    auto const idle = kernel();
+    Server server = busy.serve(path());
     server.add("idle", idle);
-    std::shared_ptr<void> const whatever_comes(nullptr, [&](void*) { go = true; });
+    std::shared_ptr<void> const whatever_comes(nullptr, [&](void*) { gate.open = true; });
     {
-        auto channel = Connection(path.get(), {.timeout = patience}).channel<Ask, Told>();
+        auto channel = connect().channel<Ask, Told>();
         ASSERT_TRUE(channel.try_submit({1}));
-        ASSERT_TRUE(eventually([&] { return begun.load(); }));
+        ASSERT_TRUE(eventually([&] { return gate.begun.load(); }));
     }
     ASSERT_TRUE(eventually([&] { return server.clients().empty(); }));
-    detail::UnixSocket const both = stranger_at(path.get());
-    EXPECT_TRUE(say(both, detail::Hello{"stranger"}));
-    EXPECT_TRUE(say(both, attach(), 7));
-    detail::Attach second = attach();
-    second.object = "idle";
-    EXPECT_TRUE(say(both, second, 8));
+    detail::UnixSocket const both = known_at(path());
+    EXPECT_TRUE(say(both, wish_for("kernel"), 7));
+    EXPECT_TRUE(say(both, wish_for("idle"), 8));
     std::vector<std::uint32_t> answered;
     ASSERT_TRUE(eventually([&] {
-        auto const received = both.receive();
-        if (auto const* message = std::get_if<detail::SocketMessage>(&received)) {
-            auto const decoded = detail::decode(message->bytes, message->descriptors.size());
-            if (decoded.id > 1) answered.push_back(decoded.id);
-            if (decoded.id == 8) go = true;
+        if (auto const message = heard_by(both)) {
+            if (message->id > 1) answered.push_back(message->id);
+            if (message->id == 8) gate.open = true;
         }
         return answered.size() == 2;
     }));

@@ -1,102 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kinds of requests that a kernel of SharedChannels may serve, and the numbers of threads. P is
-// this process, which owns the kernel; C is a client, in another.
+// What a process says of its types of messages, which the other one compares with its own.
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <tuple>
-#include <vector>
 
 #include "carillon/carillon.hpp"
-#include "device/device_fixture.hpp"
-#include "ipc/ipc_handlers.hpp"
-#include "ipc/peer_process.hpp"
+#include "ipc/fixtures.hpp"
 #include "support/captured_stderr.hpp"
 
 namespace carillon::test {
 namespace {
-
-class KindsTest : public KernelTest {
-   protected:
-    template <class Handler>
-    [[nodiscard]] PersistentKernel<Handler, SharedChannels> kernel() const {
-        return PersistentKernel<Handler, SharedChannels>(
-            device(), {.blocks = 1, .capacity = 8, .idle = IdlePolicy::park()});
-    }
-    [[nodiscard]] std::string path() const { return path_.get(); }
-
-   private:
-    SocketPath path_;
-};
-CARILLON_ON_EVERY_DEVICE(KindsTest);
-
-TEST_P(KindsTest, commandsOfATableAndWhatIsRefused) {
-    auto const owned = kernel<AccountHandler>();
-    Server const server = owned.serve(path());
-    Process client({"command", path()});
-    std::string const said = client.line();
-    EXPECT_NE(said.find("Withdraw with code 41"), std::string::npos) << said;
-    EXPECT_EQ(client.status(), 0);
-}
-
-TEST_P(KindsTest, messagesOfSeveralLines) {
-    auto const owned = kernel<SumHandler>();
-    Server const server = owned.serve(path());
-    for (unsigned i = 0; i < 2; ++i) {
-        Process client({"call-long", path()});
-        EXPECT_EQ(client.status(), 0);
-    }
-}
-
-TEST_P(KindsTest, handlerOfAWholeWarp) {
-    auto const owned = kernel<WarpHandler>();
-    Server const server = owned.serve(path());
-    for (unsigned i = 0; i < 2; ++i) {
-        Process client({"call", path(), "500"});
-        EXPECT_EQ(client.line(), "attached");
-        EXPECT_EQ(client.line(), "first " + std::to_string(500 * i));
-        EXPECT_EQ(client.status(), 0);
-    }
-}
-
-// A block that waits for a request leaves at once, although its replies have no room.
-TEST_P(KindsTest, longMessagesThatNobodyTakesKeepNoBlock) {
-    auto const owned = kernel<SumHandler>();
-    Server const server = owned.serve(path());
-    for (unsigned i = 0; i < 4; ++i) {
-        Connection const owner(path(), {.timeout = patience});
-        auto channel = owner.channel<SumHandler>();
-        while (channel.try_submit(LongAsk{})) {
-        }
-    }
-}
-
-// 1. C writes a buffer. 2. A kernel of P's reads it, where P has it and where another process
-// would.
-class BufferKindsTest : public KernelTest {};
-CARILLON_ON_EVERY_DEVICE(BufferKindsTest);
-
-TEST_P(BufferKindsTest, kernelsFindThemOnTheDevice) {
-    SocketPath const path;
-    Store const store(device());
-    Server const server = store.serve(path.get());
-    Store const client(path.get(),
-                       {.timeout = patience, .device = std::make_shared<Device>(device())});
-    std::vector<std::byte> bytes(50'000);
-    for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i * 11);
-    Buffer made = client.create("bytes", bytes.size());
-    made.write(bytes);
-    Buffer const there = made.seal();
-    Buffer const here = store.get("bytes");
-    DeviceReader reader(device());
-    for (Buffer const& each : {there, here}) {
-        auto const read = reader.read(each.device_ptr(), each.size(), patience);
-        EXPECT_TRUE(std::ranges::equal(read, bytes));
-    }
-}
 
 auto compared(detail::MessageType const& of) {
     return std::tuple(of.bytes, of.alignment, of.layout, of.members, of.slot_lines);
