@@ -89,9 +89,12 @@ struct ServeTogetherBody {
                        blocks.control(view), Threads());
     }
 };
-// A thread's loads of a long message would exceed the registers that many threads leave each.
-template <class Handler, class Request, class Reply>
-inline constexpr unsigned most_threads_of<ServeTogetherBody<Handler, Request, Reply>> =
+
+// For every body that has handlers. A thread's loads of a long message would exceed the registers
+// that many threads leave each.
+template <template <class, class, class> class Body, class Handler, class Request, class Reply>
+requires std::is_same_v<decltype(Body<Handler, Request, Reply>::handlers), Handlers<Handler>>
+inline constexpr unsigned most_threads_of<Body<Handler, Request, Reply>> =
     threads_of<Handler>() == 1 ? 0 : threads_of<Handler>();
 
 }  // namespace carillon::detail

@@ -83,10 +83,6 @@ struct PoolBody {
         }
     }
 };
-// A thread's loads of a long message would exceed the registers that many threads leave each.
-template <class Handler, class Request, class Reply>
-inline constexpr unsigned most_threads_of<PoolBody<Handler, Request, Reply>> =
-    threads_of<Handler>() == 1 ? 0 : threads_of<Handler>();
 
 template <class Handler, class Request, class Reply>
 struct SharedPoolBody {
@@ -120,9 +116,5 @@ struct SharedPoolBody {
         serve_by_turns<Taken>(control, threads, own, take, handle, answer);
     }
 };
-// A thread's loads of a long message would exceed the registers that many threads leave each.
-template <class Handler, class Request, class Reply>
-inline constexpr unsigned most_threads_of<SharedPoolBody<Handler, Request, Reply>> =
-    threads_of<Handler>() == 1 ? 0 : threads_of<Handler>();
 
 }  // namespace carillon::detail
