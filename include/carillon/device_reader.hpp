@@ -113,7 +113,7 @@ class DeviceReader {
     }
 
     // Throws UsageError if it was moved from, ForkError in a forked child.
-    void require_own() const { (void)detail::owned(client_).kernel().of_this_process(); }
+    void require_own() const { detail::owned(client_).kernel().require_own(); }
 
    private:
     std::unique_ptr<detail::ReaderClient> client_;

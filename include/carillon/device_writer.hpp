@@ -201,7 +201,7 @@ class DeviceWriter {
     }
 
     // Throws UsageError if it was moved from, ForkError in a forked child.
-    void require_own() const { (void)detail::owned(client_).kernel().of_this_process(); }
+    void require_own() const { detail::owned(client_).kernel().require_own(); }
 
    private:
     friend void copy_to_device(Memory const& to, std::size_t offset,

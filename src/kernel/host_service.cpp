@@ -117,7 +117,6 @@ class RequestServer::State {
 
     [[nodiscard]] std::string const& owner() const { return owner_; }
     [[nodiscard]] MpmcRingMemory const& memory() const { return memory_; }
-    [[nodiscard]] ServiceThreadOptions const& options() const { return options_; }
     [[nodiscard]] ServiceFailures const& failures() const { return failures_; }
 
     // The thread's body.

@@ -191,9 +191,10 @@ KernelSupervisor::Clock::duration KernelSupervisor::silent_for(unsigned block) c
 }
 
 BlockBeats KernelSupervisor::beats(unsigned block) const {
+    require_block(block);
     auto const age = silent_for(block);
     std::lock_guard const lock(mutex_);
-    return {beats_.at(block).seen, age};
+    return {beats_[block].seen, age};
 }
 
 bool KernelSupervisor::still_running() {

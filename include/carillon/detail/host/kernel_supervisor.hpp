@@ -74,11 +74,7 @@ class KernelSupervisor final : public ChannelPeer {
     KernelSupervisor& operator=(KernelSupervisor&&) = delete;
     ~KernelSupervisor() override = default;
 
-    // Returns *this; throws ForkError in a child.
-    [[nodiscard]] KernelSupervisor& of_this_process() {
-        mark_.require_own();
-        return *this;
-    }
+    void require_own() const { mark_.require_own(); }
     // Takes the kernel over and waits until every block has reported that it runs, for the rest of
     // start_timeout. Throws TimeoutError.
     void run(RunningKernel kernel);
@@ -89,13 +85,13 @@ class KernelSupervisor final : public ChannelPeer {
     void end() noexcept;
     [[nodiscard]] bool running() const;
     [[nodiscard]] KernelState state() const;
-    // Throws UsageError for a block that does not exist.
+    // Like sm() and beats(), throws UsageError for a block that does not exist.
     void require_block(unsigned block) const;
     // `outstanding`: whether the existing block has requests.
     [[nodiscard]] BlockActivity activity(unsigned block, bool outstanding) const;
     [[nodiscard]] unsigned blocks() const { return blocks_of(options_); }
     [[nodiscard]] unsigned sm(unsigned block) const;
-    [[nodiscard]] BlockBeats beats(unsigned block) const;  // of an existing block
+    [[nodiscard]] BlockBeats beats(unsigned block) const;
     // Which of its two doorbell pages a started block watches.
     [[nodiscard]] unsigned doorbell_page(unsigned block) const;
 
