@@ -148,4 +148,18 @@ class CARILLON_LAYOUT Device {
     std::shared_ptr<detail::Backend> backend_;
 };
 
+namespace detail {
+
+// Access to a Device for the library and its tests, not for users.
+struct DeviceAccess {
+    [[nodiscard]] static std::shared_ptr<Backend> const& backend(Device const& device) {
+        return device.backend_;
+    }
+    [[nodiscard]] static Device device(std::shared_ptr<Backend> backend) {
+        return Device(std::move(backend));
+    }
+};
+
+}  // namespace detail
+
 }  // namespace carillon

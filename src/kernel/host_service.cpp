@@ -18,7 +18,6 @@
 #include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/say_line.hpp"
 #include "carillon/detail/host/thread.hpp"
-#include "carillon/detail/host/time_over.hpp"
 #include "carillon/mpmc_ring.hpp"
 #include "cpu/cpu.hpp"
 #include "error/sizes.hpp"

@@ -9,7 +9,6 @@
 #include "carillon/detail/host/deadline.hpp"
 #include "carillon/detail/host/say_line.hpp"
 #include "carillon/detail/host/thread.hpp"
-#include "carillon/detail/host/time_over.hpp"
 #include "carillon/detail/machine/process_fence.hpp"
 #include "carillon/detail/protocol/flag_protocol.hpp"
 #include "carillon/error.hpp"

@@ -9,7 +9,6 @@
 #include "carillon/detail/host/argument_checks.hpp"
 #include "carillon/detail/machine/process_fence.hpp"
 #include "error/sizes.hpp"
-#include "ring/mpmc_ring_layout.hpp"
 
 namespace carillon::detail {
 namespace {

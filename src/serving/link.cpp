@@ -11,9 +11,9 @@
 #include <new>
 #include <utility>
 
+#include "carillon/detail/host/deadline.hpp"
 #include "carillon/detail/host/process_mark.hpp"
 #include "carillon/detail/host/thread.hpp"
-#include "carillon/detail/host/time_over.hpp"
 #include "carillon/error.hpp"
 #include "os/own_user.hpp"
 #include "serving/buffer_access.hpp"
