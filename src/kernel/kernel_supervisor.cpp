@@ -110,10 +110,6 @@ void KernelSupervisor::leave_kernel() noexcept {
 void KernelSupervisor::run(RunningKernel kernel) {
     running_ = std::move(kernel);
     launched_ = true;
-    await_start();
-}
-
-void KernelSupervisor::await_start() {
     HostWait const wait(HostWait::Style::yield);
     auto const all_started = [&] {
         for (unsigned i = 0; i < blocks(); ++i) {

@@ -72,7 +72,6 @@ class KernelSupervisor final : public ChannelPeer {
         Device const& device, std::shared_ptr<ChannelMemory> memory, KernelOptions const& options,
         unsigned channels_per_block = 1);
     KernelSupervisor& operator=(KernelSupervisor&&) = delete;
-    ~KernelSupervisor() override = default;
 
     void require_own() const { mark_.require_own(); }
     // Takes the kernel over and waits until every block has reported that it runs, for the rest of
@@ -118,7 +117,6 @@ class KernelSupervisor final : public ChannelPeer {
     [[nodiscard]] bool end_watcher() noexcept;
     // Waits for the rest of end()'s time, and writes a line if the kernel has not ended.
     void leave_kernel() noexcept;
-    void await_start();
     void ask_to_stop();
     // Asks the kernel to stop, and returns whether it ended within `timeout`.
     [[nodiscard]] bool ends_within(std::chrono::nanoseconds timeout);
