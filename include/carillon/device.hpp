@@ -8,12 +8,10 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "carillon/arguments.hpp"
 #include "carillon/detail/access/host_near_far.hpp"
-#include "carillon/detail/wire/language.hpp"
 #include "carillon/device_info.hpp"
 #include "carillon/device_traits.hpp"
 #include "carillon/memory.hpp"

@@ -4,7 +4,6 @@
 
 #include <chrono>
 #include <concepts>
-#include <filesystem>
 #include <memory>
 #include <type_traits>
 #include <utility>

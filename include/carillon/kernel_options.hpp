@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <string_view>
 
 #include "carillon/error.hpp"
 #include "carillon/kernel_state.hpp"

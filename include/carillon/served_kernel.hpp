@@ -15,7 +15,6 @@
 #include <exception>
 #include <memory>
 #include <string_view>
-#include <vector>
 
 #include "carillon/device.hpp"
 #include "carillon/error.hpp"

@@ -14,7 +14,6 @@
 #include <semaphore>
 #include <stop_token>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "carillon/channel_memory.hpp"

@@ -2,7 +2,6 @@
 // Descriptions of messages that two separately compiled processes compare first.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "carillon/detail/host/door.hpp"
-#include "carillon/detail/wire/language.hpp"
 
 namespace carillon::detail {
 

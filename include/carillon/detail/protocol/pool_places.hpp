@@ -22,7 +22,6 @@
 // their blocks may be busy.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 #include "carillon/detail/access/access.hpp"
