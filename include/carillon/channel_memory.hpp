@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "carillon/detail/protocol/channel_view.hpp"
-#include "carillon/device.hpp"
+#include "carillon/device.hpp"  // IWYU pragma: export
 #include "carillon/kernel_state.hpp"
 
 namespace carillon {

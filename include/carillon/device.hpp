@@ -12,9 +12,9 @@
 
 #include "carillon/arguments.hpp"
 #include "carillon/detail/access/host_near_far.hpp"
-#include "carillon/device_info.hpp"
-#include "carillon/device_traits.hpp"
-#include "carillon/memory.hpp"
+#include "carillon/device_info.hpp"    // IWYU pragma: export
+#include "carillon/device_traits.hpp"  // IWYU pragma: export
+#include "carillon/memory.hpp"         // IWYU pragma: export
 
 namespace carillon {
 

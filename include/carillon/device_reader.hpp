@@ -12,11 +12,8 @@
 #include <vector>
 
 #include "carillon/detail/host/copy_kernel.hpp"
-#include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/owned.hpp"
-#include "carillon/device.hpp"
 #include "carillon/launch.hpp"
-#include "carillon/memory.hpp"
 
 namespace carillon {
 

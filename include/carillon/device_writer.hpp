@@ -13,11 +13,8 @@
 
 #include "carillon/detail/host/copy_kernel.hpp"
 #include "carillon/detail/host/copy_queue.hpp"
-#include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/owned.hpp"
-#include "carillon/device.hpp"
 #include "carillon/launch.hpp"
-#include "carillon/memory.hpp"
 #include "carillon/ticket.hpp"
 
 namespace carillon {

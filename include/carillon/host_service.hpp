@@ -14,7 +14,6 @@
 
 #include "carillon/arguments.hpp"
 #include "carillon/detail/access/device_near_far.hpp"
-#include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/owned.hpp"
 #include "carillon/detail/host/process_mark.hpp"
 #include "carillon/detail/host/request_server.hpp"

@@ -9,9 +9,7 @@
 #include <utility>
 
 #include "carillon/arguments.hpp"
-#include "carillon/channel_memory.hpp"
 #include "carillon/client.hpp"
-#include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/kernel_supervisor.hpp"
 #include "carillon/detail/host/owned.hpp"
 #include "carillon/detail/host/routes.hpp"
@@ -19,12 +17,7 @@
 #include "carillon/detail/kernel/block_state.hpp"
 #include "carillon/detail/kernel/handler_messages.hpp"
 #include "carillon/detail/serving/shared_route.hpp"
-#include "carillon/device.hpp"
 #include "carillon/error.hpp"
-#include "carillon/kernel_options.hpp"
-#include "carillon/kernel_state.hpp"
-#include "carillon/launch.hpp"
-#include "carillon/memory.hpp"
 #include "carillon/placement.hpp"
 #include "carillon/server.hpp"
 

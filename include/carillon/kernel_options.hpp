@@ -9,8 +9,8 @@
 #include <optional>
 
 #include "carillon/error.hpp"
-#include "carillon/kernel_state.hpp"
-#include "carillon/wait.hpp"
+#include "carillon/kernel_state.hpp"  // IWYU pragma: export
+#include "carillon/wait.hpp"          // IWYU pragma: export
 
 namespace carillon {
 

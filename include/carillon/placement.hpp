@@ -13,12 +13,8 @@
 
 #include "carillon/arguments.hpp"
 #include "carillon/channel_memory.hpp"
-#include "carillon/detail/access/device_near_far.hpp"
 #include "carillon/detail/host/door.hpp"
 #include "carillon/detail/kernel/block_control.hpp"
-#include "carillon/detail/protocol/channel_view.hpp"
-#include "carillon/device.hpp"
-#include "carillon/device_info.hpp"
 #include "carillon/launch.hpp"
 
 namespace carillon {

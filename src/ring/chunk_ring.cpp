@@ -12,7 +12,6 @@
 #include "carillon/detail/protocol/object_view.hpp"
 #include "carillon/device.hpp"
 #include "carillon/error.hpp"
-#include "carillon/memory.hpp"
 #include "error/sizes.hpp"
 
 namespace carillon::detail {

@@ -7,10 +7,8 @@
 #include "carillon/detail/host/argument_checks.hpp"
 #include "carillon/detail/host/channel_parts.hpp"
 #include "carillon/detail/protocol/object_view.hpp"
-#include "carillon/device.hpp"
 #include "carillon/error.hpp"
 #include "carillon/mailbox.hpp"
-#include "carillon/memory.hpp"
 #include "carillon/ring.hpp"
 
 namespace carillon::detail {

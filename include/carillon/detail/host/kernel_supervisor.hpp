@@ -16,17 +16,14 @@
 #include <string>
 #include <vector>
 
-#include "carillon/channel_memory.hpp"
+#include "carillon/channel_memory.hpp"  // IWYU pragma: export
 #include "carillon/detail/host/channel_parts.hpp"
 #include "carillon/detail/host/deadline.hpp"
 #include "carillon/detail/host/process_mark.hpp"
 #include "carillon/detail/host/thread.hpp"
 #include "carillon/detail/kernel/block_control.hpp"
-#include "carillon/device.hpp"
-#include "carillon/device_traits.hpp"
-#include "carillon/kernel_options.hpp"
-#include "carillon/kernel_state.hpp"
-#include "carillon/launch.hpp"
+#include "carillon/kernel_options.hpp"  // IWYU pragma: export
+#include "carillon/launch.hpp"          // IWYU pragma: export
 
 namespace carillon::detail {
 

@@ -17,7 +17,6 @@
 #include "carillon/detail/host/process_mark.hpp"
 #include "carillon/detail/protocol/mpmc_ring_protocol.hpp"
 #include "carillon/device.hpp"
-#include "carillon/memory.hpp"
 #include "carillon/ring.hpp"
 #include "carillon/wait.hpp"
 

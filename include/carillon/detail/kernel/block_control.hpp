@@ -5,10 +5,9 @@
 
 #include <cstdint>
 
-#include "carillon/detail/access/device_near_far.hpp"
-#include "carillon/detail/protocol/channel_view.hpp"
+#include "carillon/detail/access/device_near_far.hpp"  // IWYU pragma: export
+#include "carillon/detail/protocol/channel_view.hpp"   // IWYU pragma: export
 #include "carillon/detail/protocol/flag_protocol.hpp"
-#include "carillon/detail/wire/config.hpp"
 
 CARILLON_BEGIN_POLICY_CODE
 namespace carillon::detail {

@@ -5,16 +5,12 @@
 #include <type_traits>
 
 #include "carillon/block.hpp"
-#include "carillon/detail/access/device_near_far.hpp"
-#include "carillon/detail/kernel/block_control.hpp"
-#include "carillon/detail/kernel/block_state.hpp"
-#include "carillon/detail/kernel/handler.hpp"
-#include "carillon/detail/kernel/serve.hpp"
-#include "carillon/detail/kernel/serve_long.hpp"
+#include "carillon/detail/kernel/block_control.hpp"  // IWYU pragma: export
+#include "carillon/detail/kernel/handler.hpp"        // IWYU pragma: export
+#include "carillon/detail/kernel/serve.hpp"          // IWYU pragma: export
+#include "carillon/detail/kernel/serve_long.hpp"     // IWYU pragma: export
 #include "carillon/detail/machine/group.hpp"
-#include "carillon/detail/protocol/channel_view.hpp"
 #include "carillon/detail/protocol/endpoints.hpp"
-#include "carillon/detail/wire/config.hpp"
 
 namespace carillon::detail {
 

@@ -9,7 +9,6 @@
 #include <cstdint>
 
 #include "carillon/detail/access/device_near_far.hpp"
-#include "carillon/detail/wire/config.hpp"
 
 CARILLON_BEGIN_POLICY_CODE
 namespace carillon::detail {

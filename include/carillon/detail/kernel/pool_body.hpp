@@ -7,19 +7,12 @@
 #include <type_traits>
 
 #include "carillon/block.hpp"
-#include "carillon/detail/access/device_near_far.hpp"
-#include "carillon/detail/kernel/block_control.hpp"
-#include "carillon/detail/kernel/block_state.hpp"
 #include "carillon/detail/kernel/channel_bodies.hpp"
-#include "carillon/detail/kernel/handler.hpp"
-#include "carillon/detail/kernel/serve.hpp"
 #include "carillon/detail/machine/group.hpp"
-#include "carillon/detail/protocol/channel_view.hpp"
 #include "carillon/detail/protocol/lease.hpp"
 #include "carillon/detail/protocol/mpmc_ring_protocol.hpp"
 #include "carillon/detail/protocol/pool_places.hpp"
 #include "carillon/detail/protocol/reply_slots.hpp"
-#include "carillon/detail/wire/config.hpp"
 
 namespace carillon::detail {
 

@@ -6,7 +6,6 @@
 
 #include <cstdint>
 
-#include "carillon/detail/kernel/block_state.hpp"
 #include "carillon/detail/kernel/handler.hpp"
 #include "carillon/detail/machine/group.hpp"
 #include "carillon/detail/protocol/endpoints.hpp"

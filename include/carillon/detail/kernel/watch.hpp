@@ -6,17 +6,13 @@
 #include <new>
 
 #include "carillon/block.hpp"
-#include "carillon/detail/access/device_near_far.hpp"
 #include "carillon/detail/kernel/block_control.hpp"
-#include "carillon/detail/kernel/block_state.hpp"
 #include "carillon/detail/kernel/handler.hpp"
 #include "carillon/detail/kernel/serve.hpp"
 #include "carillon/detail/machine/group.hpp"
-#include "carillon/detail/protocol/channel_view.hpp"
 #include "carillon/detail/protocol/endpoints.hpp"
 #include "carillon/detail/protocol/flag_protocol.hpp"
 #include "carillon/detail/protocol/ring_pages.hpp"
-#include "carillon/detail/wire/config.hpp"
 
 CARILLON_BEGIN_POLICY_CODE
 namespace carillon::detail {

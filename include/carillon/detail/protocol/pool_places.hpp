@@ -28,7 +28,6 @@
 #include "carillon/detail/protocol/channel_view.hpp"
 #include "carillon/detail/protocol/lease.hpp"
 #include "carillon/detail/protocol/message_lines.hpp"
-#include "carillon/detail/protocol/ring_view.hpp"
 
 CARILLON_BEGIN_POLICY_CODE
 namespace carillon::detail {
