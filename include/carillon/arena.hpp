@@ -7,7 +7,6 @@
 #include <memory>
 
 #include "carillon/device.hpp"
-#include "carillon/memory.hpp"
 
 namespace carillon {
 namespace detail {

@@ -9,7 +9,6 @@
 #include <string_view>
 #include <type_traits>
 
-#include "carillon/detail/wire/language.hpp"
 #include "carillon/detail/wire/line.hpp"
 
 namespace carillon {

@@ -13,7 +13,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 
 #include "carillon/chunk_ring.hpp"
 #include "carillon/client.hpp"

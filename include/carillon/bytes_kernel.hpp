@@ -13,10 +13,8 @@
 #include "carillon/detail/kernel/block_state.hpp"
 #include "carillon/detail/protocol/message_at.hpp"
 #include "carillon/detail/serving/lender.hpp"
-#include "carillon/device.hpp"
 #include "carillon/kernel.hpp"
 #include "carillon/kernel_options.hpp"
-#include "carillon/kernel_state.hpp"
 #include "carillon/launch.hpp"
 #include "carillon/server.hpp"
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -11,7 +10,7 @@
 #include <vector>
 
 #include "carillon/detail/protocol/channel_view.hpp"
-#include "carillon/device.hpp"
+#include "carillon/device.hpp"  // IWYU pragma: export
 #include "carillon/kernel_state.hpp"
 
 namespace carillon {

@@ -16,7 +16,6 @@
 #include "carillon/detail/host/deadline.hpp"
 #include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/message_of.hpp"
-#include "carillon/detail/host/time_over.hpp"
 #include "carillon/detail/kernel/handler_messages.hpp"
 #include "carillon/detail/machine/x86.hpp"
 #include "carillon/detail/wire/config.hpp"

@@ -14,7 +14,6 @@
 #include <utility>
 
 #include "carillon/detail/kernel/block_state.hpp"
-#include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 
 namespace carillon {

@@ -13,10 +13,9 @@
 
 #include "carillon/arguments.hpp"
 #include "carillon/detail/access/host_near_far.hpp"
-#include "carillon/detail/wire/language.hpp"
-#include "carillon/device_info.hpp"
-#include "carillon/device_traits.hpp"
-#include "carillon/memory.hpp"
+#include "carillon/device_info.hpp"    // IWYU pragma: export
+#include "carillon/device_traits.hpp"  // IWYU pragma: export
+#include "carillon/memory.hpp"         // IWYU pragma: export
 
 namespace carillon {
 
@@ -147,5 +146,19 @@ class CARILLON_LAYOUT Device {
 
     std::shared_ptr<detail::Backend> backend_;
 };
+
+namespace detail {
+
+// Access to a Device for the library and its tests, not for users.
+struct DeviceAccess {
+    [[nodiscard]] static std::shared_ptr<Backend> const& backend(Device const& device) {
+        return device.backend_;
+    }
+    [[nodiscard]] static Device device(std::shared_ptr<Backend> backend) {
+        return Device(std::move(backend));
+    }
+};
+
+}  // namespace detail
 
 }  // namespace carillon

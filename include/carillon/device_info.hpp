@@ -10,7 +10,6 @@
 #include <string_view>
 #include <vector>
 
-#include "carillon/detail/wire/language.hpp"
 #include "carillon/error.hpp"
 
 namespace carillon {

@@ -12,11 +12,8 @@
 #include <vector>
 
 #include "carillon/detail/host/copy_kernel.hpp"
-#include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/owned.hpp"
-#include "carillon/device.hpp"
 #include "carillon/launch.hpp"
-#include "carillon/memory.hpp"
 
 namespace carillon {
 
@@ -113,7 +110,7 @@ class DeviceReader {
     }
 
     // Throws UsageError if it was moved from, ForkError in a forked child.
-    void require_own() const { (void)detail::owned(client_).kernel().of_this_process(); }
+    void require_own() const { detail::owned(client_).kernel().require_own(); }
 
    private:
     std::unique_ptr<detail::ReaderClient> client_;

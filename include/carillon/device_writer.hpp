@@ -13,11 +13,8 @@
 
 #include "carillon/detail/host/copy_kernel.hpp"
 #include "carillon/detail/host/copy_queue.hpp"
-#include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/owned.hpp"
-#include "carillon/device.hpp"
 #include "carillon/launch.hpp"
-#include "carillon/memory.hpp"
 #include "carillon/ticket.hpp"
 
 namespace carillon {
@@ -201,7 +198,7 @@ class DeviceWriter {
     }
 
     // Throws UsageError if it was moved from, ForkError in a forked child.
-    void require_own() const { (void)detail::owned(client_).kernel().of_this_process(); }
+    void require_own() const { detail::owned(client_).kernel().require_own(); }
 
    private:
     friend void copy_to_device(Memory const& to, std::size_t offset,

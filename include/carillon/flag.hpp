@@ -13,7 +13,6 @@
 #include "carillon/detail/protocol/flag_protocol.hpp"
 #include "carillon/detail/wire/line.hpp"
 #include "carillon/device.hpp"
-#include "carillon/memory.hpp"
 #include "carillon/ring.hpp"
 
 namespace carillon {

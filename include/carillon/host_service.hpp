@@ -14,7 +14,6 @@
 
 #include "carillon/arguments.hpp"
 #include "carillon/detail/access/device_near_far.hpp"
-#include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/owned.hpp"
 #include "carillon/detail/host/process_mark.hpp"
 #include "carillon/detail/host/request_server.hpp"
@@ -107,24 +106,21 @@ class HostService {
 
     // Waits until every request that was sent before is served. Throws TimeoutError.
     void flush(std::chrono::nanoseconds timeout) const {
-        detail::in_call("HostService::flush", [&] { server().flush(timeout); });
+        detail::in_call_to("HostService::flush", server_, &detail::RequestServer::flush, timeout);
     }
 
     // How often the function threw. rethrow_failure() throws the first exception, if there is one.
     [[nodiscard]] std::uint64_t failures() const {
-        return detail::in_call("HostService::failures", [&] { return server().failures(); });
+        return detail::in_call_to("HostService::failures", server_,
+                                  &detail::RequestServer::failures);
     }
     void rethrow_failure() const {
-        detail::in_call("HostService::rethrow_failure", [&] { server().rethrow_failure(); });
+        detail::in_call_to("HostService::rethrow_failure", server_,
+                           &detail::RequestServer::rethrow_failure);
     }
 
    private:
     static_assert(std::is_trivially_copyable_v<Caller>);
-
-    [[nodiscard]] detail::RequestServer& server() const {
-        detail::owned(server_).require_own();
-        return *server_;
-    }
 
     static void serve(Function const& function, detail::ReplyMemory const* replies, OutOfLine data,
                       detail::PayloadWords const& payload, detail::ServiceFailures& failures) {
@@ -132,22 +128,15 @@ class HostService {
         if constexpr (std::is_void_v<Reply>) {
             function(request.value);
         } else {
-            answer(function, replies->writer(), data, request, failures);
+            std::optional<Reply> reply;
+            try {
+                reply.emplace(function(request.value));
+            } catch (...) {
+                failures.keep();
+            }
+            if (!reply) return replies->writer().fail(request.reply_to);
+            replies->writer().answer(request.reply_to, *reply, data);
         }
-    }
-
-    template <class Writer>
-    static void answer(Function const& function, Writer const& writer, OutOfLine data,
-                       detail::AddressedRequest<Request> const& request,
-                       detail::ServiceFailures& failures) {
-        std::optional<Reply> reply;
-        try {
-            reply.emplace(function(request.value));
-        } catch (...) {
-            failures.keep();
-        }
-        if (!reply) return writer.fail(request.reply_to);
-        writer.answer(request.reply_to, *reply, data);
     }
 
     DeviceClock clock_;  // for callers, which may need the processors that the thread runs on

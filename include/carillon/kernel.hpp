@@ -4,15 +4,12 @@
 
 #include <chrono>
 #include <concepts>
-#include <filesystem>
 #include <memory>
 #include <type_traits>
 #include <utility>
 
 #include "carillon/arguments.hpp"
-#include "carillon/channel_memory.hpp"
 #include "carillon/client.hpp"
-#include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/kernel_supervisor.hpp"
 #include "carillon/detail/host/owned.hpp"
 #include "carillon/detail/host/routes.hpp"
@@ -20,12 +17,7 @@
 #include "carillon/detail/kernel/block_state.hpp"
 #include "carillon/detail/kernel/handler_messages.hpp"
 #include "carillon/detail/serving/shared_route.hpp"
-#include "carillon/device.hpp"
 #include "carillon/error.hpp"
-#include "carillon/kernel_options.hpp"
-#include "carillon/kernel_state.hpp"
-#include "carillon/launch.hpp"
-#include "carillon/memory.hpp"
 #include "carillon/placement.hpp"
 #include "carillon/server.hpp"
 
@@ -243,10 +235,8 @@ class PersistentKernel {
     // How many heartbeats of a block were seen. Throws UsageError for a block that does not exist.
     // The client of a channel counts what goes through it: Client::counters().
     [[nodiscard]] BlockBeats beats(unsigned block = 0) const {
-        return detail::in_call("PersistentKernel::beats", [&] {
-            supervisor().require_block(block);
-            return supervisor_->beats(block);
-        });
+        return detail::in_call("PersistentKernel::beats",
+                               [&] { return supervisor().beats(block); });
     }
 
     // Ends the kernel when it has answered what was accepted. From now on every submit throws
@@ -298,7 +288,7 @@ class PersistentKernel {
     }
 
     [[nodiscard]] detail::KernelSupervisor& supervisor() const {
-        return detail::owned(supervisor_).of_this_process();
+        return detail::owned_here(supervisor_);
     }
 
     Route route_;

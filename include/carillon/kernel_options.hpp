@@ -7,11 +7,10 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <string_view>
 
 #include "carillon/error.hpp"
-#include "carillon/kernel_state.hpp"
-#include "carillon/wait.hpp"
+#include "carillon/kernel_state.hpp"  // IWYU pragma: export
+#include "carillon/wait.hpp"          // IWYU pragma: export
 
 namespace carillon {
 

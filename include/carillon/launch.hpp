@@ -16,16 +16,13 @@
 #include "carillon/block.hpp"
 #include "carillon/detail/host/deadline.hpp"
 #include "carillon/detail/host/door.hpp"
-#include "carillon/detail/host/known_kernel.hpp"
 #include "carillon/detail/host/taken_once.hpp"
 #include "carillon/detail/kernel/block_control.hpp"
 #include "carillon/detail/kernel/handler_messages.hpp"
 #include "carillon/detail/kernel/pins.hpp"
 #include "carillon/detail/kernel/program.hpp"
-#include "carillon/detail/wire/config.hpp"
-#include "carillon/device.hpp"
+#include "carillon/device.hpp"  // IWYU pragma: export
 #include "carillon/error.hpp"
-#include "carillon/memory.hpp"
 
 // The compiler of this translation unit. Functions that end in a launch are in an inline namespace
 // of this name, so that a .cpp and a .cu of one program do not define one function differently.

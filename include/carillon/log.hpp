@@ -12,18 +12,15 @@
 #include "carillon/arguments.hpp"
 #include "carillon/block.hpp"
 #include "carillon/detail/access/device_near_far.hpp"
-#include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/owned.hpp"
 #include "carillon/detail/host/process_mark.hpp"
 #include "carillon/detail/host/request_server.hpp"
 #include "carillon/detail/kernel/log_message.hpp"
 #include "carillon/detail/machine/group.hpp"
 #include "carillon/detail/protocol/mpmc_ring_protocol.hpp"
-#include "carillon/detail/wire/config.hpp"
 #include "carillon/device.hpp"
 #include "carillon/host_service.hpp"
 #include "carillon/log_record.hpp"
-#include "carillon/memory.hpp"
 
 namespace carillon {
 

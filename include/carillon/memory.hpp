@@ -7,7 +7,6 @@
 
 #include "carillon/detail/access/host_near_far.hpp"
 #include "carillon/detail/protocol/ring_view.hpp"
-#include "carillon/detail/wire/language.hpp"
 #include "carillon/error.hpp"
 #include "carillon/file_descriptor.hpp"
 

@@ -17,7 +17,6 @@
 #include "carillon/arguments.hpp"
 #include "carillon/detail/access/device_near_far.hpp"
 #include "carillon/detail/host/argument_checks.hpp"
-#include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/life_registry.hpp"
 #include "carillon/detail/host/mpmc_ring_state.hpp"
 #include "carillon/detail/host/owned.hpp"

@@ -6,9 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <type_traits>
-#include <utility>
 
 #include "carillon/arguments.hpp"
 #include "carillon/block.hpp"

@@ -15,7 +15,6 @@
 #include <exception>
 #include <memory>
 #include <string_view>
-#include <vector>
 
 #include "carillon/device.hpp"
 #include "carillon/error.hpp"
@@ -34,16 +33,11 @@ void copy_text(char (&to)[size], std::string_view text) {
 }
 
 [[nodiscard]] inline IdlePolicy idle_policy(std::uint32_t idle, bool emulated) {
-    switch (idle) {
-        case 1:
-            return IdlePolicy::spin();
-        case 2:
-            return IdlePolicy::backoff();
-        case 3:
-            return IdlePolicy::park();
-        default:  // there may be fewer CPU threads than blocks
-            return emulated ? IdlePolicy::park() : IdlePolicy::spin();
-    }
+    // There may be fewer CPU threads than blocks.
+    auto const by_default = emulated ? IdlePolicy::park() : IdlePolicy::spin();
+    IdlePolicy const policies[] = {by_default, IdlePolicy::spin(), IdlePolicy::backoff(),
+                                   IdlePolicy::park()};
+    return idle < std::size(policies) ? policies[idle] : by_default;
 }
 
 // Returns the result of `body`, or an empty one and the error.

@@ -16,7 +16,6 @@
 
 #include "carillon/arguments.hpp"
 #include "carillon/detail/host/door.hpp"
-#include "carillon/detail/wire/language.hpp"
 #include "carillon/error.hpp"
 
 namespace carillon {

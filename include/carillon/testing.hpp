@@ -22,7 +22,6 @@
 #include "carillon/block.hpp"
 #include "carillon/commands.hpp"
 #include "carillon/detail/host/door.hpp"
-#include "carillon/detail/kernel/block_state.hpp"
 #include "carillon/detail/kernel/handler.hpp"
 #include "carillon/detail/wire/line.hpp"
 #include "carillon/error.hpp"

@@ -22,7 +22,7 @@
 #include <cstddef>
 
 #include "carillon/detail/machine/cpu_atomics.hpp"
-#include "carillon/detail/machine/store_traits.hpp"
+#include "carillon/detail/machine/x86.hpp"
 #include "carillon/detail/wire/line.hpp"
 
 namespace carillon::detail {

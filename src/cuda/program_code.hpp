@@ -8,7 +8,7 @@
 #include <semaphore>
 #include <span>
 
-#include "carillon/detail/host/known_kernel.hpp"
+#include "carillon/detail/kernel/program.hpp"
 #include "carillon/device_info.hpp"
 #include "cuda/context.hpp"
 #include "device/backend.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "carillon/detail/host/known_kernel.hpp"
+#include "carillon/detail/kernel/program.hpp"
 
 #include <mutex>
 

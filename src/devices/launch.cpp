@@ -7,8 +7,8 @@
 #include <thread>
 
 #include "carillon/detail/host/deadline.hpp"
-#include "carillon/detail/host/device_access.hpp"
 #include "carillon/detail/host/say_line.hpp"
+#include "carillon/device.hpp"
 #include "carillon/error.hpp"
 #include "device/backend.hpp"
 #include "emulated/emulated_backend.hpp"

@@ -11,9 +11,9 @@
 #include <string>
 #include <system_error>
 
+#include "carillon/detail/host/deadline.hpp"
 #include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/owned.hpp"
-#include "carillon/detail/host/time_over.hpp"
 
 namespace carillon {
 

@@ -129,8 +129,7 @@ std::span<std::byte const> ReaderClient::read_shares(std::uintptr_t address, std
     std::size_t const phase = address % vector_bytes;
     std::uintptr_t const to = reinterpret_cast<std::uintptr_t>(buffer().device_ptr()) + phase;
     std::size_t const even = (size + queue().blocks() - 1) / queue().blocks();
-    std::size_t const share =
-        std::max((even + share_unit - 1) / share_unit * share_unit, smallest_share);
+    std::size_t const share = std::max(in_units(even), smallest_share);
     // All requests leave with one fence, and one release orders them behind earlier copies.
     for (std::size_t offset = 0; offset < size; offset += share) {
         send({address + offset, to + offset, std::min(share, size - offset)}, 1);

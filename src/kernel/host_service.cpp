@@ -18,7 +18,6 @@
 #include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/say_line.hpp"
 #include "carillon/detail/host/thread.hpp"
-#include "carillon/detail/host/time_over.hpp"
 #include "carillon/mpmc_ring.hpp"
 #include "cpu/cpu.hpp"
 #include "error/sizes.hpp"
@@ -117,7 +116,6 @@ class RequestServer::State {
 
     [[nodiscard]] std::string const& owner() const { return owner_; }
     [[nodiscard]] MpmcRingMemory const& memory() const { return memory_; }
-    [[nodiscard]] ServiceThreadOptions const& options() const { return options_; }
     [[nodiscard]] ServiceFailures const& failures() const { return failures_; }
 
     // The thread's body.

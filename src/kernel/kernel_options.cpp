@@ -8,8 +8,8 @@
 #include <limits>
 #include <string_view>
 
+#include "carillon/detail/host/deadline.hpp"
 #include "carillon/detail/host/kernel_supervisor.hpp"
-#include "carillon/detail/host/time_over.hpp"
 #include "carillon/detail/machine/pause.hpp"
 #include "carillon/error.hpp"
 

@@ -9,7 +9,6 @@
 #include "carillon/detail/host/deadline.hpp"
 #include "carillon/detail/host/say_line.hpp"
 #include "carillon/detail/host/thread.hpp"
-#include "carillon/detail/host/time_over.hpp"
 #include "carillon/detail/machine/process_fence.hpp"
 #include "carillon/detail/protocol/flag_protocol.hpp"
 #include "carillon/error.hpp"
@@ -111,10 +110,6 @@ void KernelSupervisor::leave_kernel() noexcept {
 void KernelSupervisor::run(RunningKernel kernel) {
     running_ = std::move(kernel);
     launched_ = true;
-    await_start();
-}
-
-void KernelSupervisor::await_start() {
     HostWait const wait(HostWait::Style::yield);
     auto const all_started = [&] {
         for (unsigned i = 0; i < blocks(); ++i) {
@@ -191,9 +186,10 @@ KernelSupervisor::Clock::duration KernelSupervisor::silent_for(unsigned block) c
 }
 
 BlockBeats KernelSupervisor::beats(unsigned block) const {
+    require_block(block);
     auto const age = silent_for(block);
     std::lock_guard const lock(mutex_);
-    return {beats_.at(block).seen, age};
+    return {beats_[block].seen, age};
 }
 
 bool KernelSupervisor::still_running() {

@@ -51,12 +51,8 @@ std::optional<PlacementProfile> profile_for(Device const& device, Channels const
 ChannelPlacement place_blocks(unsigned blocks, PlacementProfile const& profile) {
     ChannelPlacement placement;
     for (std::uint32_t i = 0; i < blocks; ++i) {
-        BlockPlacement block;
-        block.location = {i, i};
-        if (i < profile.sms.size()) {
-            block.sm = profile.sms[i].id;
-        }
-        placement.blocks.push_back(block);
+        std::uint32_t const sm = i < profile.sms.size() ? profile.sms[i].id : any_sm;
+        placement.blocks.push_back({.sm = sm, .location = {i, i}});
     }
     placement.why_not = "a ring is larger than a page: only its SM was chosen";
     return placement;
@@ -69,15 +65,11 @@ PlacedMemory place_by(PlacementProfile const& profile, Device const& device,
                       page;
     unsigned const candidates =
         fits ? std::max(fewest_candidates, 2 * blocks_of(options)) : blocks_of(options);
-    PlacedMemory placed;
-    placed.memory = std::make_shared<ChannelMemory>(device, candidates, shape);
-    if (!fits) {
-        placed.placement = place_blocks(blocks_of(options), profile);
-        return placed;
-    }
-    placed.placement = place_channels(device, *placed.memory, blocks_of(options), profile, launch);
-    placed.memory->arrange(placed.placement.locations());
-    return placed;
+    auto memory = std::make_shared<ChannelMemory>(device, candidates, shape);
+    if (!fits) return {std::move(memory), place_blocks(blocks_of(options), profile)};
+    auto placement = place_channels(device, *memory, blocks_of(options), profile, launch);
+    memory->arrange(placement.locations());
+    return {std::move(memory), std::move(placement)};
 }
 
 // Why such a kernel is not placed, independent of the device's profile; empty if it can be.

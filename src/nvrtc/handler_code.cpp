@@ -16,7 +16,6 @@
 #include <utility>
 
 #include "carillon/bytes.hpp"
-#include "carillon/detail/host/device_access.hpp"
 #include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/kernel_supervisor.hpp"
 #include "carillon/detail/host/message_types.hpp"

@@ -7,7 +7,6 @@
 #include <limits>
 
 #include "carillon/channel_memory.hpp"
-#include "carillon/device.hpp"
 #include "carillon/error.hpp"
 
 namespace carillon::detail {

@@ -21,7 +21,9 @@ struct LargestMessage {
     std::byte bytes[detail::message_bytes + 8];
 };
 
-void check(unsigned channels, ChannelShape const& shape) {
+// Returns `first`. Throws UsageError.
+detail::Sequence checked(unsigned channels, ChannelShape const& shape, detail::Sequence first) {
+    detail::check_first(first);
     detail::check_capacity(shape.capacity);
     if (channels == 0) throw UsageError("at least one channel is needed");
     for (std::uint32_t const lines : {shape.request_lines, shape.reply_lines}) {
@@ -29,20 +31,7 @@ void check(unsigned channels, ChannelShape const& shape) {
         throw UsageError(
             fmt::format("slots of {} lines: ChannelShape::of says how many there are", lines));
     }
-}
-
-std::size_t bytes_in_host_memory(unsigned channels, ChannelShape const& shape) {
-    check(channels, shape);
-    return channels * detail::ChannelTable::host_bytes(shape);
-}
-
-std::size_t bytes_with_doorbells(unsigned channels, ChannelShape const& shape) {
-    check(channels, shape);
-    return detail::ChannelTable::doorbells_end(channels, shape);
-}
-
-std::size_t bytes_in_device_memory(unsigned channels, ChannelShape const& shape) {
-    return bytes_with_doorbells(channels, shape) + channels * sizeof(ChannelLocation);
+    return first;
 }
 
 // Allocates the memory that the device polls, and the one that the CPU polls.
@@ -88,9 +77,12 @@ ChannelMemory::ChannelMemory(Device const& device, unsigned channels, ChannelSha
       served_by_(served_by),
       in_pairs_(device.info().memory_source != MemorySource::host &&
                 sharing != ChannelSharing::exported_from_host && served_by == ServedBy::one_block),
-      first_((detail::check_first(first), first)),
-      in_device_memory_(allocate_polled(device, bytes_in_device_memory(channels, shape), sharing)),
-      in_host_memory_(allocate_answered(device, bytes_in_host_memory(channels, shape), sharing)) {
+      first_(checked(channels, shape, first)),
+      in_device_memory_(allocate_polled(
+          device, ChannelTable::doorbells_end(channels, shape) + channels * sizeof(ChannelLocation),
+          sharing)),
+      in_host_memory_(
+          allocate_answered(device, channels * ChannelTable::host_bytes(shape), sharing)) {
     make_empty();
 } catch (...) {
     detail::throw_named("ChannelMemory");
@@ -135,12 +127,11 @@ void detail::format_channels(ChannelTable const& at) {
 }
 
 void ChannelMemory::make_empty() {
-    detail::format_channels(host_view());
+    ChannelTable const table = host_view();
+    detail::format_channels(table);
     if (!locations_.empty()) {
-        auto* const locations = static_cast<std::byte*>(in_device_memory_.host_ptr()) +
-                                bytes_with_doorbells(channels_, shape_);
-        std::memcpy(locations, locations_.data(),
-                    locations_.size() * sizeof(detail::ChannelLocation));
+        std::memcpy(table.in_device_memory + ChannelTable::doorbells_end(channels_, shape_),
+                    locations_.data(), locations_.size() * sizeof(ChannelLocation));
     }
     in_device_memory_.flush(0, in_device_memory_.size());
 }
@@ -178,15 +169,14 @@ detail::ChannelTable ChannelMemory::host_view() const {
 }
 
 detail::ChannelTable ChannelMemory::device_view() const {
-    auto* const device = static_cast<std::byte*>(in_device_memory_.device_ptr());
-    std::byte* const locations = device + bytes_with_doorbells(channels_, shape_);
-    return {device,
-            static_cast<std::byte*>(in_host_memory_.device_ptr()),
-            channels_,
-            shape_,
-            first_,
-            locations_.empty() ? nullptr : reinterpret_cast<ChannelLocation const*>(locations),
-            in_pairs_};
+    ChannelTable table = host_view();
+    table.in_device_memory = static_cast<std::byte*>(in_device_memory_.device_ptr());
+    table.in_host_memory = static_cast<std::byte*>(in_host_memory_.device_ptr());
+    if (table.locations != nullptr) {
+        table.locations = reinterpret_cast<ChannelLocation const*>(
+            table.in_device_memory + ChannelTable::doorbells_end(channels_, shape_));
+    }
+    return table;
 }
 
 }  // namespace carillon

@@ -9,15 +9,13 @@
 #include "carillon/arena.hpp"
 #include "carillon/copy.hpp"
 #include "carillon/detail/host/argument_checks.hpp"
+#include "carillon/detail/protocol/object_view.hpp"
 #include "carillon/device.hpp"
 #include "carillon/error.hpp"
-#include "carillon/memory.hpp"
 #include "error/sizes.hpp"
 
 namespace carillon::detail {
 namespace {
-
-constexpr std::size_t chunk_alignment = 256;  // a GPU's loads are best aligned to this
 
 // If memory is cached, streaming stores would only evict it.
 StoreKind copy_stores(HostStores stores) {
@@ -35,26 +33,23 @@ struct OwnChunks {
 ObjectEnd<ChunkRingView> own_chunk_ring(Device const* of, Arena const* arena,
                                         ChunkRingOptions const& options) try {
     Device const& device = arena == nullptr ? *of : arena->device();
-    std::uint32_t const chunks = options.chunks;
-    check_capacity(chunks);
-    std::size_t const bytes = checked_chunk_bytes(options.chunk_bytes);
+    check_capacity(options.chunks);
+    ObjectShape const shape{options.chunks, 1, checked_chunk_bytes(options.chunk_bytes)};
     check_first(options.for_tests.first);
     auto own = std::make_shared<OwnChunks>(OwnChunks{.credit = device.allocate_host(sizeof(Line))});
     HostWait const wait = HostWait::for_kernel(device.traits(), 1, options.wait);
-    std::size_t const stride = (bytes + chunk_alignment - 1) / chunk_alignment * chunk_alignment;
-    std::size_t const data = chunks * stride;
-    std::size_t const size = data + chunks * sizeof(Line);
+    std::size_t const size = ChunkRingLayout::device_bytes(shape);
     if (arena == nullptr) {
         own->own = device.allocate(size);
     } else {
         own->piece = arena->allocate(size);
     }
     auto const view = [&](void* begin, void* credit) {
-        auto* const first = static_cast<std::byte*>(begin);
-        return ChunkRingView{{reinterpret_cast<Line*>(first + data),
-                              static_cast<std::uint64_t*>(credit), chunks, options.for_tests.first},
-                             first,
-                             stride};
+        return ChunkRingLayout::view(shape, {static_cast<std::byte*>(begin),
+                                             static_cast<std::byte*>(credit),
+                                             1,
+                                             {},
+                                             options.for_tests.first});
     };
     auto const both = [&](auto const& memory) {
         return std::pair(view(memory.host_ptr(), own->credit.host_ptr()),
@@ -63,11 +58,11 @@ ObjectEnd<ChunkRingView> own_chunk_ring(Device const* of, Arena const* arena,
     auto const [host, on_device] = arena == nullptr ? both(own->own) : both(own->piece);
     Memory const& memory = arena == nullptr ? own->own : own->piece.memory();
     format_ring(host.ring);
-    memory.flush(own->piece.offset() + data, size - data);
+    memory.flush(own->piece.offset() + shape.chunks_bytes(), size - shape.chunks_bytes());
     return {.view = host,
             .far = device.access(memory),
             .wait = wait,
-            .chunk_bytes = bytes,
+            .chunk_bytes = shape.chunk_bytes,
             .device = on_device,
             .memory = std::move(own)};
 } catch (...) {

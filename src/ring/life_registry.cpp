@@ -32,15 +32,13 @@ class LifeLock {
     ~LifeLock() { pthread_mutex_destroy(&mutex_); }
     LifeLock& operator=(LifeLock&&) = delete;
 
-    enum class Tried { taken, alive, died };  // after taken and died the caller holds it
-
-    [[nodiscard]] Tried attempt() {
+    // Whether the caller holds it now: nobody did, or its holder has died.
+    [[nodiscard]] bool attempt() {
         int const error = pthread_mutex_trylock(&mutex_);
         if (error == EOWNERDEAD) pthread_mutex_consistent(&mutex_);
         bool const mine = error == 0 || error == EOWNERDEAD;
         if (mine) owner_ = this_thread();
-        if (error == EOWNERDEAD) return Tried::died;
-        return mine ? Tried::taken : Tried::alive;
+        return mine;
     }
     // For the thread that took it.
     void release() {
@@ -50,7 +48,7 @@ class LifeLock {
 
     // From any thread. False if another living thread holds it: then nothing changes.
     bool let_go() {
-        bool const mine = owner_ == this_thread() || attempt() != Tried::alive;
+        bool const mine = owner_ == this_thread() || attempt();
         if (mine) release();
         return mine;
     }
@@ -118,7 +116,7 @@ std::optional<unsigned> LifeRegistry::try_enter() {
     std::erase_if(members_->left, [](auto const& life) { return life->let_go(); });
     for (unsigned i = 0; i < size_; ++i) {
         if (members_->in_use[i]) continue;
-        if (members_->lives[i]->attempt() == LifeLock::Tried::alive) continue;
+        if (!members_->lives[i]->attempt()) continue;
         members_->in_use[i] = true;
         unsigned& number = members_->numbers[i];
         bool const is_last = number > std::numeric_limits<unsigned>::max() - size_;
@@ -145,7 +143,7 @@ unsigned LifeRegistry::recover(std::function<bool(std::vector<unsigned> const&)>
     for (unsigned i = 0; i < size_; ++i) {
         if (!members_->in_use[i]) continue;
         // A free lock is that of a thread that was found dead when `reclaim` failed.
-        if (members_->lives[i]->attempt() != LifeLock::Tried::alive) dead.push_back(i);
+        if (members_->lives[i]->attempt()) dead.push_back(i);
     }
     if (dead.empty()) return 0;
     for (unsigned i : dead) {

@@ -9,7 +9,6 @@
 #include "carillon/detail/host/argument_checks.hpp"
 #include "carillon/detail/machine/process_fence.hpp"
 #include "error/sizes.hpp"
-#include "ring/mpmc_ring_layout.hpp"
 
 namespace carillon::detail {
 namespace {
@@ -92,11 +91,10 @@ MpmcRingState::MpmcRingState(Device const& device, MpmcRingOptions const& option
 
 unsigned MpmcRingState::enter(std::string_view which) {
     mark.require_own();
-    if (auto const number = registry.try_enter()) return *number;
-    if (recover() != 0) {
-        if (auto const number = registry.try_enter()) return *number;
-    }
-    throw UsageError(fmt::format("all {} {}", registry.size(), which));
+    auto number = registry.try_enter();
+    if (!number && recover() != 0) number = registry.try_enter();
+    if (!number) throw UsageError(fmt::format("all {} {}", registry.size(), which));
+    return *number;
 }
 
 unsigned MpmcRingState::enter_consumer(ConsumerRecord& record) {

@@ -6,10 +6,9 @@
 #include "carillon/channel_memory.hpp"
 #include "carillon/detail/host/argument_checks.hpp"
 #include "carillon/detail/host/channel_parts.hpp"
-#include "carillon/device.hpp"
+#include "carillon/detail/protocol/object_view.hpp"
 #include "carillon/error.hpp"
 #include "carillon/mailbox.hpp"
-#include "carillon/memory.hpp"
 #include "carillon/ring.hpp"
 
 namespace carillon::detail {
@@ -65,14 +64,13 @@ ObjectEnd<MailboxView> own_mailbox(Device const& device, Direction direction,
     check_capacity(options.capacity);
     check_first(options.for_tests.first);
     bool const to_device = direction == Direction::to_device;
-    // A line for `newest`, and the slots.
-    std::size_t const size = (1 + std::size_t{options.capacity} * slot_lines) * sizeof(Line);
+    ObjectShape const shape{options.capacity, slot_lines};
+    std::size_t const size = MailboxLayout::device_bytes(shape);
     auto memory = std::make_shared<Memory const>(to_device ? device.allocate(size)
                                                            : device.allocate_host(size));
     auto const view = [&](void* begin) {
-        auto* const lines = static_cast<Line*>(begin);
-        return MailboxView{lines + 1, &lines->quads[0].low, options.capacity, slot_lines,
-                           options.for_tests.first};
+        return MailboxLayout::view(
+            shape, {static_cast<std::byte*>(begin), nullptr, 1, {}, options.for_tests.first});
     };
     MailboxView const host = view(memory->host_ptr());
     format_mailbox(host);

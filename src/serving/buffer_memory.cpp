@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "carillon/detail/host/device_access.hpp"
+#include "carillon/device.hpp"
 #include "device/allocation.hpp"
 #include "device/backend.hpp"
 #include "error/sizes.hpp"

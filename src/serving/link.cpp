@@ -10,7 +10,7 @@
 #include <new>
 #include <utility>
 
-#include "carillon/detail/host/time_over.hpp"
+#include "carillon/detail/host/deadline.hpp"
 #include "serving/buffer_access.hpp"
 #include "serving/client_session.hpp"
 

@@ -12,8 +12,8 @@
 #include <thread>
 #include <vector>
 
-#include "carillon/detail/host/known_kernel.hpp"
 #include "carillon/detail/kernel/log_message.hpp"
+#include "carillon/detail/kernel/program.hpp"
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/language.hpp"
 #include "device/allocation.hpp"

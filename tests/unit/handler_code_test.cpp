@@ -13,7 +13,7 @@
 #include <string_view>
 #include <thread>
 
-#include "carillon/detail/host/device_access.hpp"
+#include "carillon/device.hpp"
 #include "carillon/error.hpp"
 #include "device/backend.hpp"
 

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "carillon/detail/host/life_registry.hpp"
+#include "carillon/detail/host/mpmc_ring_state.hpp"
 #include "carillon/detail/protocol/chunk_ring_protocol.hpp"
 #include "carillon/detail/protocol/mailbox_protocol.hpp"
 #include "device/unflushed.hpp"
-#include "ring/mpmc_ring_layout.hpp"
 #include "support/accesses.hpp"
 #include "support/mpmc_ring_memory.hpp"
 #include "support/ring_memory.hpp"

@@ -7,7 +7,7 @@
 #include <string>
 #include <thread>
 
-#include "carillon/detail/host/device_access.hpp"
+#include "carillon/device.hpp"
 #include "device/bodies.hpp"
 #include "device/device_fixture.hpp"
 #include "device/gate.hpp"

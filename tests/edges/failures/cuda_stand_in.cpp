@@ -20,7 +20,7 @@
 #include <thread>
 #include <type_traits>
 
-#include "carillon/detail/host/known_kernel.hpp"
+#include "carillon/detail/kernel/program.hpp"
 #include "carillon/launch.hpp"
 #include "cuda/cuda_driver.hpp"
 #include "edges/failures/fault_points.hpp"

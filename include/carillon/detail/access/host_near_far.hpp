@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "carillon/detail/access/access.hpp"
-#include "carillon/detail/machine/store_traits.hpp"
 #include "carillon/detail/machine/x86.hpp"
 
 namespace carillon::detail {

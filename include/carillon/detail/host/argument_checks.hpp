@@ -8,8 +8,6 @@
 #include <span>
 
 #include "carillon/detail/protocol/channel_view.hpp"
-#include "carillon/detail/wire/language.hpp"
-#include "carillon/detail/wire/line.hpp"
 #include "carillon/error.hpp"
 
 namespace carillon {

@@ -11,7 +11,6 @@
 
 #include "carillon/detail/access/host_near_far.hpp"
 #include "carillon/detail/protocol/channel_view.hpp"
-#include "carillon/detail/wire/language.hpp"
 #include "carillon/error.hpp"
 #include "carillon/kernel_state.hpp"
 #include "carillon/wait.hpp"

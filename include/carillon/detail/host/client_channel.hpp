@@ -9,12 +9,12 @@
 #include <utility>
 
 #include "carillon/detail/host/channel_parts.hpp"
+#include "carillon/detail/host/deadline.hpp"
 #include "carillon/detail/host/host_channel.hpp"
 #include "carillon/detail/host/message_of.hpp"
 #include "carillon/detail/host/process_mark.hpp"
 #include "carillon/detail/host/read_counters.hpp"
 #include "carillon/detail/host/taken_once.hpp"
-#include "carillon/detail/host/time_over.hpp"
 #include "carillon/detail/machine/x86.hpp"
 #include "carillon/detail/protocol/endpoints.hpp"
 #include "carillon/detail/wire/config.hpp"

@@ -13,11 +13,11 @@
 #include <vector>
 
 #include "carillon/detail/access/host_near_far.hpp"
+#include "carillon/detail/host/deadline.hpp"
 #include "carillon/detail/host/message_of.hpp"
 #include "carillon/detail/host/owned.hpp"
 #include "carillon/detail/host/pool_state.hpp"
 #include "carillon/detail/host/process_mark.hpp"
-#include "carillon/detail/host/time_over.hpp"
 #include "carillon/detail/machine/process_fence.hpp"
 #include "carillon/detail/machine/x86.hpp"
 #include "carillon/detail/protocol/reply_slots.hpp"

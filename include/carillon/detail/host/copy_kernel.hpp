@@ -8,16 +8,10 @@
 #include <memory>
 #include <type_traits>
 
-#include "carillon/channel_memory.hpp"
 #include "carillon/detail/host/copy_queue.hpp"
 #include "carillon/detail/host/kernel_supervisor.hpp"
 #include "carillon/detail/kernel/copy_blocks.hpp"
 #include "carillon/detail/protocol/endpoints.hpp"
-#include "carillon/device.hpp"
-#include "carillon/kernel_options.hpp"
-#include "carillon/launch.hpp"
-#include "carillon/memory.hpp"
-#include "carillon/wait.hpp"
 
 namespace carillon::detail {
 

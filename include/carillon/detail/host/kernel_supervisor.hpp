@@ -14,20 +14,16 @@
 #include <semaphore>
 #include <stop_token>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "carillon/channel_memory.hpp"
+#include "carillon/channel_memory.hpp"  // IWYU pragma: export
 #include "carillon/detail/host/channel_parts.hpp"
 #include "carillon/detail/host/deadline.hpp"
 #include "carillon/detail/host/process_mark.hpp"
 #include "carillon/detail/host/thread.hpp"
 #include "carillon/detail/kernel/block_control.hpp"
-#include "carillon/device.hpp"
-#include "carillon/device_traits.hpp"
-#include "carillon/kernel_options.hpp"
-#include "carillon/kernel_state.hpp"
-#include "carillon/launch.hpp"
+#include "carillon/kernel_options.hpp"  // IWYU pragma: export
+#include "carillon/launch.hpp"          // IWYU pragma: export
 
 namespace carillon::detail {
 
@@ -72,13 +68,8 @@ class KernelSupervisor final : public ChannelPeer {
         Device const& device, std::shared_ptr<ChannelMemory> memory, KernelOptions const& options,
         unsigned channels_per_block = 1);
     KernelSupervisor& operator=(KernelSupervisor&&) = delete;
-    ~KernelSupervisor() override = default;
 
-    // Returns *this; throws ForkError in a child.
-    [[nodiscard]] KernelSupervisor& of_this_process() {
-        mark_.require_own();
-        return *this;
-    }
+    void require_own() const { mark_.require_own(); }
     // Takes the kernel over and waits until every block has reported that it runs, for the rest of
     // start_timeout. Throws TimeoutError.
     void run(RunningKernel kernel);
@@ -89,13 +80,13 @@ class KernelSupervisor final : public ChannelPeer {
     void end() noexcept;
     [[nodiscard]] bool running() const;
     [[nodiscard]] KernelState state() const;
-    // Throws UsageError for a block that does not exist.
+    // Like sm() and beats(), throws UsageError for a block that does not exist.
     void require_block(unsigned block) const;
     // `outstanding`: whether the existing block has requests.
     [[nodiscard]] BlockActivity activity(unsigned block, bool outstanding) const;
     [[nodiscard]] unsigned blocks() const { return blocks_of(options_); }
     [[nodiscard]] unsigned sm(unsigned block) const;
-    [[nodiscard]] BlockBeats beats(unsigned block) const;  // of an existing block
+    [[nodiscard]] BlockBeats beats(unsigned block) const;
     // Which of its two doorbell pages a started block watches.
     [[nodiscard]] unsigned doorbell_page(unsigned block) const;
 
@@ -122,7 +113,6 @@ class KernelSupervisor final : public ChannelPeer {
     [[nodiscard]] bool end_watcher() noexcept;
     // Waits for the rest of end()'s time, and writes a line if the kernel has not ended.
     void leave_kernel() noexcept;
-    void await_start();
     void ask_to_stop();
     // Asks the kernel to stop, and returns whether it ended within `timeout`.
     [[nodiscard]] bool ends_within(std::chrono::nanoseconds timeout);

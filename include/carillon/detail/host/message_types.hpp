@@ -2,11 +2,9 @@
 // Descriptions of messages that two separately compiled processes compare first.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <type_traits>
 
 #include "carillon/commands.hpp"
 #include "carillon/detail/wire/line.hpp"
@@ -43,18 +41,21 @@ template <class T, class Described = T>
             type_name(mangled_name<Described>())};
 }
 
-// The type of a packet for a table's commands; the opcode, size and type of each command count.
+// Adds a command with its opcode, or a reply, to a packet's type: its size and type count.
+template <class One>
+void add_to(MessageType& packet, std::uint64_t opcode = 0) {
+    std::uint64_t const number = (opcode << 32U) + (sizeof(One) << 16U) + alignof(One);
+    packet.layout = hash_of(mangled_name<One>(), 31 * packet.layout + number);
+    packet.members = add_members(packet.members, members_of<One>());
+}
+
+// The type of a packet for a table's commands.
 template <class Packet, class... Command>
 [[nodiscard]] MessageType packet_type(Commands<Command...> const* /*table*/) {
-    MessageType type = message_type<Packet, Commands<Command...>>();
+    using Table = Commands<Command...>;
+    MessageType type = message_type<Packet, Table>();
     type.members = no_members;
-    auto const add = [&]<class One>(std::type_identity<One> /*which*/) {
-        std::uint64_t const opcode = Commands<Command...>::template opcode<One>();
-        std::uint64_t const number = (opcode << 32U) + (sizeof(One) << 16U) + alignof(One);
-        type.layout = hash_of(mangled_name<One>(), 31 * type.layout + number);
-        type.members = add_members(type.members, members_of<One>());
-    };
-    (add(std::type_identity<Command>()), ...);
+    (add_to<Command>(type, Table::template opcode<Command>()), ...);
     return type;
 }
 
@@ -62,12 +63,7 @@ template <class Packet, class... Command>
 template <class Messages, class... Command>
 [[nodiscard]] MessageType reply_packet_type(Commands<Command...> const* table) {
     MessageType type = packet_type<typename Messages::Reply>(table);
-    auto const add = [&]<class Reply>(std::type_identity<Reply> /*which*/) {
-        std::uint64_t const number = (sizeof(Reply) << 16U) + alignof(Reply);
-        type.layout = hash_of(mangled_name<Reply>(), 31 * type.layout + number);
-        type.members = add_members(type.members, members_of<Reply>());
-    };
-    (add(std::type_identity<typename Messages::template ReplyTo<Command>>()), ...);
+    (add_to<typename Messages::template ReplyTo<Command>>(type), ...);
     return type;
 }
 

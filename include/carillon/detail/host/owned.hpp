@@ -6,8 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "carillon/detail/host/door.hpp"
-#include "carillon/detail/wire/language.hpp"
+#include "carillon/detail/host/door.hpp"  // IWYU pragma: export
 
 namespace carillon::detail {
 

@@ -8,14 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "carillon/channel_memory.hpp"
 #include "carillon/detail/host/kernel_supervisor.hpp"
 #include "carillon/detail/protocol/reply_slots.hpp"
-#include "carillon/device.hpp"
-#include "carillon/kernel_options.hpp"
-#include "carillon/memory.hpp"
 #include "carillon/mpmc_ring.hpp"
-#include "carillon/wait.hpp"
 
 namespace carillon::detail {
 

@@ -7,7 +7,6 @@
 #include "carillon/kernel_state.hpp"
 
 #include "carillon/detail/protocol/channel_view.hpp"
-#include "carillon/detail/protocol/ring_view.hpp"
 
 namespace carillon::detail {
 

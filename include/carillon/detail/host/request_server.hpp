@@ -20,7 +20,6 @@
 #include "carillon/detail/protocol/reply_slots.hpp"
 #include "carillon/detail/wire/line.hpp"
 #include "carillon/device.hpp"
-#include "carillon/memory.hpp"
 
 namespace carillon {
 struct ServiceThreadOptions;

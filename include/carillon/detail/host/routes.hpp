@@ -11,25 +11,18 @@
 #include <utility>
 #include <vector>
 
-#include "carillon/channel_memory.hpp"
 #include "carillon/client.hpp"
 #include "carillon/detail/host/client_pool.hpp"
 #include "carillon/detail/host/kernel_supervisor.hpp"
 #include "carillon/detail/host/pool_state.hpp"
-#include "carillon/detail/kernel/block_state.hpp"
 #include "carillon/detail/kernel/channel_bodies.hpp"
-#include "carillon/detail/kernel/handler.hpp"
 #include "carillon/detail/kernel/handler_messages.hpp"
 #include "carillon/detail/kernel/pool_body.hpp"
 #include "carillon/detail/kernel/watch.hpp"
 #include "carillon/detail/machine/group.hpp"
 #include "carillon/detail/protocol/reply_slots.hpp"
-#include "carillon/device.hpp"
 #include "carillon/error.hpp"
-#include "carillon/kernel_options.hpp"
-#include "carillon/launch.hpp"
 #include "carillon/placement.hpp"
-#include "carillon/wait.hpp"
 
 namespace carillon::detail {
 

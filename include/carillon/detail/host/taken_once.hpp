@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "carillon/detail/wire/config.hpp"
-#include "carillon/detail/wire/language.hpp"
 
 namespace carillon::detail {
 

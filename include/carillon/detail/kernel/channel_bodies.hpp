@@ -5,16 +5,12 @@
 #include <type_traits>
 
 #include "carillon/block.hpp"
-#include "carillon/detail/access/device_near_far.hpp"
-#include "carillon/detail/kernel/block_control.hpp"
-#include "carillon/detail/kernel/block_state.hpp"
-#include "carillon/detail/kernel/handler.hpp"
-#include "carillon/detail/kernel/serve.hpp"
-#include "carillon/detail/kernel/serve_long.hpp"
+#include "carillon/detail/kernel/block_control.hpp"  // IWYU pragma: export
+#include "carillon/detail/kernel/handler.hpp"        // IWYU pragma: export
+#include "carillon/detail/kernel/serve.hpp"          // IWYU pragma: export
+#include "carillon/detail/kernel/serve_long.hpp"     // IWYU pragma: export
 #include "carillon/detail/machine/group.hpp"
-#include "carillon/detail/protocol/channel_view.hpp"
 #include "carillon/detail/protocol/endpoints.hpp"
-#include "carillon/detail/wire/config.hpp"
 
 namespace carillon::detail {
 
@@ -89,9 +85,12 @@ struct ServeTogetherBody {
                        blocks.control(view), Threads());
     }
 };
-// A thread's loads of a long message would exceed the registers that many threads leave each.
-template <class Handler, class Request, class Reply>
-inline constexpr unsigned most_threads_of<ServeTogetherBody<Handler, Request, Reply>> =
+
+// For every body that has handlers. A thread's loads of a long message would exceed the registers
+// that many threads leave each.
+template <template <class, class, class> class Body, class Handler, class Request, class Reply>
+requires std::is_same_v<decltype(Body<Handler, Request, Reply>::handlers), Handlers<Handler>>
+inline constexpr unsigned most_threads_of<Body<Handler, Request, Reply>> =
     threads_of<Handler>() == 1 ? 0 : threads_of<Handler>();
 
 }  // namespace carillon::detail

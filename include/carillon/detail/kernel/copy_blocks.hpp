@@ -11,15 +11,11 @@
 #include <cstdint>
 
 #include "carillon/block.hpp"
-#include "carillon/detail/access/device_near_far.hpp"
 #include "carillon/detail/kernel/block_control.hpp"
 #include "carillon/detail/machine/device_copy.hpp"
 #include "carillon/detail/machine/group.hpp"
-#include "carillon/detail/protocol/channel_view.hpp"
 #include "carillon/detail/protocol/endpoints.hpp"
 #include "carillon/detail/protocol/ring_protocol.hpp"
-#include "carillon/detail/wire/config.hpp"
-#include "carillon/detail/wire/line.hpp"
 
 namespace carillon::detail {
 

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <type_traits>
 
-#include "carillon/detail/kernel/block_state.hpp"
+#include "carillon/detail/kernel/block_state.hpp"  // IWYU pragma: export
 #include "carillon/detail/protocol/ring_protocol.hpp"
 #include "carillon/detail/wire/config.hpp"
 

@@ -7,18 +7,11 @@
 #include <type_traits>
 
 #include "carillon/block.hpp"
-#include "carillon/detail/access/device_near_far.hpp"
-#include "carillon/detail/kernel/block_control.hpp"
-#include "carillon/detail/kernel/block_state.hpp"
 #include "carillon/detail/kernel/channel_bodies.hpp"
-#include "carillon/detail/kernel/handler.hpp"
-#include "carillon/detail/kernel/serve.hpp"
-#include "carillon/detail/kernel/serve_long.hpp"
 #include "carillon/detail/machine/group.hpp"
-#include "carillon/detail/protocol/channel_view.hpp"
 #include "carillon/detail/protocol/lease.hpp"
-#include "carillon/detail/wire/config.hpp"
 
+CARILLON_BEGIN_POLICY_CODE
 namespace carillon::detail {
 
 // A block's control while it serves one lease: it also ends with the lease.
@@ -27,7 +20,6 @@ class LeaseControl : public Control {
    public:
     // Rests as if it had never waited: only the block's first thread has waited for the lease, and
     // lanes that sweep together must poll equally often before they rest, or they never meet again.
-    CARILLON_POLICY_CODE
     CARILLON_HD LeaseControl(Control const& block, Reader const& lease, std::uint64_t number)
         : Control(block), lease_(lease), number_(number) {
         Control::busy();
@@ -35,9 +27,7 @@ class LeaseControl : public Control {
 
     CARILLON_HD void report_started() const {}  // the block has done so
     CARILLON_HD void report_ended() const {}
-    CARILLON_POLICY_CODE
     CARILLON_HD bool should_stop() { return Control::look_due() && stop_now(); }
-    CARILLON_POLICY_CODE
     CARILLON_HD bool stop_now() { return Control::stop_now() || lease_.number() != number_; }
 
    private:
@@ -55,7 +45,6 @@ struct LeaseTurn {
 // Serves every lease by `serve(channel, control)`, until told to stop; without a lease it calls
 // `rested()`, like serve() calls idle(). All of `threads` call it; only the first one uses control
 // and lease.
-CARILLON_POLICY_CODE
 template <class Control, class Reader, SharingGroup Threads, class Serve, class Rested>
 CARILLON_HD void serve_leases(Control control, Reader lease, Threads threads, Serve&& serve,
                               Rested&& rested) {
@@ -128,9 +117,6 @@ struct LeaseBody {
                      rested);
     }
 };
-// A thread's loads of a long message would exceed the registers that many threads leave each.
-template <class Handler, class Request, class Reply>
-inline constexpr unsigned most_threads_of<LeaseBody<Handler, Request, Reply>> =
-    threads_of<Handler>() == 1 ? 0 : threads_of<Handler>();
 
 }  // namespace carillon::detail
+CARILLON_END_POLICY_CODE

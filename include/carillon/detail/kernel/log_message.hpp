@@ -11,7 +11,6 @@
 #include <string_view>
 #include <type_traits>
 
-#include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 
 namespace carillon {

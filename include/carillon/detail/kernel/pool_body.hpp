@@ -7,19 +7,12 @@
 #include <type_traits>
 
 #include "carillon/block.hpp"
-#include "carillon/detail/access/device_near_far.hpp"
-#include "carillon/detail/kernel/block_control.hpp"
-#include "carillon/detail/kernel/block_state.hpp"
 #include "carillon/detail/kernel/channel_bodies.hpp"
-#include "carillon/detail/kernel/handler.hpp"
-#include "carillon/detail/kernel/serve.hpp"
 #include "carillon/detail/machine/group.hpp"
-#include "carillon/detail/protocol/channel_view.hpp"
 #include "carillon/detail/protocol/lease.hpp"
 #include "carillon/detail/protocol/mpmc_ring_protocol.hpp"
 #include "carillon/detail/protocol/pool_places.hpp"
 #include "carillon/detail/protocol/reply_slots.hpp"
-#include "carillon/detail/wire/config.hpp"
 
 namespace carillon::detail {
 
@@ -83,10 +76,6 @@ struct PoolBody {
         }
     }
 };
-// A thread's loads of a long message would exceed the registers that many threads leave each.
-template <class Handler, class Request, class Reply>
-inline constexpr unsigned most_threads_of<PoolBody<Handler, Request, Reply>> =
-    threads_of<Handler>() == 1 ? 0 : threads_of<Handler>();
 
 template <class Handler, class Request, class Reply>
 struct SharedPoolBody {
@@ -120,9 +109,5 @@ struct SharedPoolBody {
         serve_by_turns<Taken>(control, threads, own, take, handle, answer);
     }
 };
-// A thread's loads of a long message would exceed the registers that many threads leave each.
-template <class Handler, class Request, class Reply>
-inline constexpr unsigned most_threads_of<SharedPoolBody<Handler, Request, Reply>> =
-    threads_of<Handler>() == 1 ? 0 : threads_of<Handler>();
 
 }  // namespace carillon::detail

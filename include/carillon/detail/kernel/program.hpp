@@ -3,12 +3,37 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <vector>
 
 namespace carillon::detail {
 
-class KnownKernel;
+// A kernel that nvcc has compiled into this program or a loaded library. It is made before main(),
+// or by dlopen: so the library knows every kernel before the first one starts.
+class KnownKernel {
+   public:
+    // Returns the CUfunction in the current CUDA context. Throws CudaError.
+    using Function = void* (*)();
+
+    explicit KnownKernel(Function made_of) noexcept;
+    ~KnownKernel();
+    KnownKernel& operator=(KnownKernel&&) = delete;
+
+    [[nodiscard]] Function function() const { return function_; }
+    // Later kernels have larger numbers.
+    [[nodiscard]] std::uint64_t number() const { return number_; }
+    [[nodiscard]] static std::vector<Function> all();
+    // The number of the latest kernel.
+    [[nodiscard]] static std::uint64_t last_number();
+
+   private:
+    Function function_;
+    std::uint64_t number_ = 0;
+    KnownKernel* before_ = nullptr;
+    KnownKernel* after_ = nullptr;
+};
 
 // A kernel in the two forms that a device may need. make_program makes it.
 struct Program {

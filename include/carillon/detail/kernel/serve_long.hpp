@@ -10,15 +10,12 @@
 #include <new>
 
 #include "carillon/detail/access/device_near_far.hpp"
-#include "carillon/detail/kernel/block_state.hpp"
 #include "carillon/detail/kernel/handler.hpp"
 #include "carillon/detail/kernel/serve.hpp"
 #include "carillon/detail/machine/group.hpp"
 #include "carillon/detail/protocol/endpoints.hpp"
 #include "carillon/detail/protocol/message_lines.hpp"
 #include "carillon/detail/protocol/ring_protocol.hpp"
-#include "carillon/detail/wire/config.hpp"
-#include "carillon/detail/wire/line.hpp"
 
 namespace carillon::detail {
 

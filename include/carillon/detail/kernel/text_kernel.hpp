@@ -6,14 +6,10 @@
 #include <cstddef>
 #include <type_traits>
 
-#include "carillon/detail/kernel/block_control.hpp"
 #include "carillon/detail/kernel/channel_bodies.hpp"
-#include "carillon/detail/kernel/handler.hpp"
 #include "carillon/detail/kernel/handler_messages.hpp"
 #include "carillon/detail/kernel/lease_body.hpp"
-#include "carillon/detail/protocol/channel_view.hpp"
 #include "carillon/detail/protocol/lease.hpp"
-#include "carillon/detail/wire/config.hpp"
 
 namespace carillon::detail {
 

@@ -19,8 +19,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "carillon/detail/protocol/ring_view.hpp"
-#include "carillon/detail/wire/line.hpp"
+#include "carillon/detail/protocol/ring_view.hpp"  // IWYU pragma: export
 
 namespace carillon::detail {
 

@@ -5,7 +5,6 @@
 
 #include <type_traits>
 
-#include "carillon/detail/access/access.hpp"
 #include "carillon/detail/access/device_near_far.hpp"
 #include "carillon/detail/protocol/ring_pages.hpp"
 #include "carillon/detail/protocol/ring_protocol.hpp"

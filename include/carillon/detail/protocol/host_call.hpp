@@ -15,7 +15,6 @@
 #pragma once
 
 #include <concepts>
-#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <new>

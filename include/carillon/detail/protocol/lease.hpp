@@ -16,8 +16,6 @@
 
 #include "carillon/detail/protocol/channel_view.hpp"
 #include "carillon/detail/protocol/flag_protocol.hpp"
-#include "carillon/detail/protocol/ring_view.hpp"
-#include "carillon/detail/wire/line.hpp"
 
 CARILLON_BEGIN_POLICY_CODE
 namespace carillon::detail {

@@ -12,9 +12,7 @@
 #include <cstdint>
 
 #include "carillon/detail/access/access.hpp"
-#include "carillon/detail/protocol/chunk_ring_protocol.hpp"
 #include "carillon/detail/protocol/lease.hpp"
-#include "carillon/detail/protocol/mailbox_protocol.hpp"
 #include "carillon/detail/protocol/object_view.hpp"
 #include "carillon/detail/protocol/ring_protocol.hpp"
 

@@ -12,11 +12,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "carillon/detail/protocol/channel_view.hpp"
-#include "carillon/detail/protocol/chunk_ring_protocol.hpp"
-#include "carillon/detail/protocol/mailbox_protocol.hpp"
-#include "carillon/detail/protocol/ring_view.hpp"
-#include "carillon/detail/wire/line.hpp"
+#include "carillon/detail/protocol/channel_view.hpp"         // IWYU pragma: export
+#include "carillon/detail/protocol/chunk_ring_protocol.hpp"  // IWYU pragma: export
+#include "carillon/detail/protocol/mailbox_protocol.hpp"     // IWYU pragma: export
 
 namespace carillon::detail {
 

@@ -22,14 +22,12 @@
 // their blocks may be busy.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 #include "carillon/detail/access/access.hpp"
 #include "carillon/detail/protocol/channel_view.hpp"
 #include "carillon/detail/protocol/lease.hpp"
 #include "carillon/detail/protocol/message_lines.hpp"
-#include "carillon/detail/protocol/ring_view.hpp"
 
 CARILLON_BEGIN_POLICY_CODE
 namespace carillon::detail {

@@ -18,7 +18,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "carillon/detail/access/access.hpp"
 #include "carillon/detail/access/device_near_far.hpp"
 #include "carillon/detail/machine/group.hpp"
 #include "carillon/detail/protocol/ring_view.hpp"
