@@ -50,7 +50,7 @@ struct ClaimsAnyhow : Policies::DeviceNear {
 };
 TEST(AdversaryBreaksTest, poolWhoseBlocksDoNotClaim) {
     EXPECT_TRUE(
-        fails_for_some_seed(broken_shared_pool, "served 2 times", [](Policies const& policies) {
+        fails_for_some_seed(broken_shared_pool, "served twice", [](Policies const& policies) {
             return SharedPoolScenario(policies, policies.device_far(),
                                       ClaimsAnyhow{policies.device_near()})
                 .run();

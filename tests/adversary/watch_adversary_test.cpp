@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Watched channels on the adversary's machine.
 #include "adversary/scenarios/watch_scenario.hpp"
-#include "support/sized.hpp"
 
 namespace carillon::test {
 namespace {

@@ -42,6 +42,8 @@ inline ChannelView lay_channel(Machine& machine, RingShape const& shape, std::ui
 template <class Messages = ChannelMessages<Whole, Whole>>
 class ChannelScenario : public AdversaryWorld {
    public:
+    static constexpr bool requests_refer = true;
+    static constexpr bool in_any_order = false;
     static constexpr bool replies_refer = Messages::replies_refer;
 
     explicit ChannelScenario(Policies const& policies)

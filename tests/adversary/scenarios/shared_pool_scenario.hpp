@@ -4,36 +4,83 @@
 // a client that has gone.
 #pragma once
 
-#include <algorithm>
 #include <array>
+#include <deque>
 #include <optional>
 #include <vector>
 
-#include "adversary/scenarios/host_service_scenario.hpp"
-#include "carillon/detail/host/host_channel.hpp"
+#include "adversary/machine/adversary_world.hpp"
+#include "adversary/machine/seeds.hpp"
 #include "carillon/detail/protocol/pool_places.hpp"
+#include "support/sized.hpp"
+#include "traffic/channel_traffic.hpp"
 
 namespace carillon::test {
 using namespace detail;
 
-// A client's counters are its own memory, and not the machine's.
-struct NearWithCounters : Policies::HostNear {
-    explicit NearWithCounters(Policies::HostNear const& near) : Policies::HostNear(near) {}
+// The calls of one client. Replies refer to data, or do not.
+class PoolCalls : public AdversaryWorld {
+   public:
+    using Message = SizedWords<40>;
+    static constexpr bool requests_refer = false;
+    static constexpr bool replies_refer = true;
+    static constexpr bool in_any_order = true;
+    static constexpr std::uint64_t count = 7;
 
-    CounterWords* counters = nullptr;
+    PoolCalls(Policies const& policies, unsigned client, bool hasty, OutOfLine data)
+        : AdversaryWorld(policies),
+          first_word_(static_cast<std::uint32_t>(client * count)),
+          hasty_(hasty),
+          refers_(data),
+          data_(policies, Side::device),
+          traffic(*this, count, client * count) {}
 
-    [[nodiscard]] std::uint64_t load_word(std::uint64_t const* from) const {
-        if (from == &counters->taken) return CounterWords::load(counters->taken);
-        return Policies::HostNear::load_word(from);
+    [[nodiscard]] ChannelStep draw_step() const {
+        machine_.pause(Side::host);
+        Random& random = machine_.random();
+        if (!traffic.all_submitted() && random.one_in(2)) return ChannelStep::submit;
+        return random.one_in(64) ? ChannelStep::abandon : ChannelStep::take;
     }
+    static void stepped(ChannelStep /*step*/, bool /*any*/) {}
+    [[nodiscard]] std::uint32_t choose(std::size_t of) const {
+        return machine_.random().below(static_cast<std::uint32_t>(of));
+    }
+    [[nodiscard]] bool hasty() const { return hasty_; }
+    void served(std::uint64_t /*i*/) const {
+        for (std::uint32_t i = machine_.random().below(64); i != 0; --i) {
+            machine_.pause(Side::device);
+        }
+    }
+    void write_reply(std::uint64_t i) const {
+        if (refers_ == OutOfLine::written) data_.write(word(i), ~i);
+    }
+    void read_reply(std::uint64_t i) const {
+        require(refers_ == OutOfLine::none || data_.read(word(i)) == ~i,
+                "reply {} is ahead of its data", i);
+    }
+    // As a drain does.
+    template <class Channel>
+    void await_all(Channel const& channel) const {
+        while (!channel.all_answered()) machine_.pause(Side::host);
+    }
+
+   private:
+    [[nodiscard]] std::uint32_t word(std::uint64_t i) const {
+        return first_word_ + static_cast<std::uint32_t>(i);
+    }
+
+    std::uint32_t first_word_;
+    bool hasty_;  // leaves while replies are under way
+    OutOfLine refers_;
+    OutOfLineWords data_;
+
+   public:
+    ChannelTraffic<PoolCalls, Message, Message> traffic;
 };
 
 template <class ReplyFar = Policies::DeviceFar, class Near = Policies::DeviceNear>
 class SharedPoolScenario {
    public:
-    using Question = AskedOfHost;
-    using Answer = AskedOfHost;
-
     SharedPoolScenario(Policies const& policies, ReplyFar reply_far, Near near,
                        OutOfLine data = OutOfLine::written)
         : policies_(policies),
@@ -43,10 +90,10 @@ class SharedPoolScenario {
           refers_(data),
           capacity_(2U << machine_.random().below(2)),
           leases_(capacity_ == 2 ? 2 : 1),
-          hasty_(machine_.random().one_in(2)),
-          blocks_(machine_.random().one_in(4) ? 1 : 2),
-          data_(policies, Side::device) {
+          blocks_(machine_.random().one_in(4) ? 1 : 2) {
+        bool const hasty = machine_.random().one_in(2);
         for (unsigned i = 0; i != places * leases_; ++i) {
+            calls_.emplace_back(policies, i, hasty, data);
             format_ring(requests(i));
             format_ring(replies(i));
         }
@@ -66,11 +113,7 @@ class SharedPoolScenario {
 
    private:
     static constexpr unsigned places = 2;
-    static constexpr std::uint64_t questions = 7;  // of each client
-    struct Outstanding {
-        Sequence number;
-        std::uint64_t index;
-    };
+    using Message = PoolCalls::Message;
 
     // The memory of client `i`: a place's leases follow one another.
     [[nodiscard]] Sequence first_of(unsigned i) const {
@@ -123,12 +166,6 @@ class SharedPoolScenario {
         for (std::uint32_t i = 0; i != 30; ++i) {
             for (unsigned client = 0; client != places * leases_; ++client) look_at(client);
         }
-        for (auto const& served : served_) {
-            for (std::uint32_t const times : served) {
-                machine_.require(times == 1 || (hasty_ && times == 0),
-                                 "a request was served {} times", times);
-            }
-        }
         finished_ = true;
     }
     [[nodiscard]] unsigned client_of(unsigned place) const {
@@ -151,80 +188,22 @@ class SharedPoolScenario {
         for (unsigned i = 0; i != leases_; ++i) {
             unsigned const client = place * leases_ + i;
             while (given_[place] != client) machine_.pause(Side::host);
-            use(client);
+            calls_[client].traffic.command_pool(requests(client), replies(client),
+                                                policies_.host_near(), policies_.host_far());
             done_[place] = true;
         }
     }
 
-    void use(unsigned client) {
-        CounterWords counters = no_counts(first_of(client));
-        RingView asked = requests(client);
-        asked.credit = &counters.taken;
-        NearWithCounters near(policies_.host_near());
-        near.counters = &counters;
-        HostChannel<Question, Answer, NearWithCounters, Policies::HostFar> channel(
-            asked, replies(client), near, policies_.host_far(), nullptr, &counters,
-            ServedBy::any_block);
-        std::vector<Outstanding> outstanding;
-        std::uint64_t submitted = 0;
-        while (submitted != questions || !(hasty_ || outstanding.empty())) {
-            machine_.pause(Side::host);
-            if (submitted != questions && machine_.random().one_in(2)) {
-                auto const number =
-                    channel.try_submit(Question::make(0, client, submitted), OutOfLine::none);
-                if (number) outstanding.push_back({*number, submitted++});
-                continue;
-            }
-            if (outstanding.empty()) continue;
-            auto const chosen =
-                outstanding.begin() +
-                machine_.random().below(static_cast<std::uint32_t>(outstanding.size()));
-            if (take(channel, *chosen, client)) outstanding.erase(chosen);
-        }
-        if (hasty_) return;
-        // Waits until no reply is missing, as a drain does.
-        while (!channel.all_answered()) machine_.pause(Side::host);
-        for (std::uint64_t i = 0; i != questions; ++i) {
-            machine_.require(served_[client][i] == 1, "request {} of {} was served {} times", i,
-                             client, served_[client][i]);
-        }
-    }
-
-    template <class Channel>
-    bool take(Channel& channel, Outstanding const& of, unsigned client) {
-        if (machine_.random().one_in(64)) {
-            channel.abandon(of.number);
-            return true;
-        }
-        Packed<Answer> packed;
-        if (!channel.try_take(of.number, packed)) return false;
-        auto const answer = unpack<Answer>(packed);
-        machine_.require(answer == Answer::make(1, client, of.index),
-                         "request {} of {} has the answer {} of {}, or a part of it", of.index,
-                         client, answer.index, answer.asker);
-        machine_.require(
-            refers_ == OutOfLine::none || data_.read(word_of(client, of.index)) == ~of.index,
-            "the answer to request {} of {} is ahead of its data", of.index, client);
-        return true;
-    }
-    static std::uint32_t word_of(std::uint64_t client, std::uint64_t index) {
-        return static_cast<std::uint32_t>(client * questions + index);
-    }
-
     void serve(unsigned block) {
-        PoolPlaces<Question, Answer, Near, ReplyFar, PoolSweeps{2, 2}> clients(
+        PoolPlaces<Message, Message, Near, ReplyFar, PoolSweeps{2, 2}> clients(
             table(), places, block, near_, reply_far_);
         while (!finished_) {
-            PoolRequest<Question> taken;
+            PoolRequest<Message> taken;
             if (!clients.try_take(taken)) continue;
-            auto const question = unpack<Question>(taken.message);
-            check_and_pause(machine_, Side::device, question);
-            ++served_[question.asker][question.index];
-            if (refers_ == OutOfLine::written) {
-                data_.write(word_of(question.asker, question.index), ~question.index);
-            }
-            clients.answer(taken, pack(Answer::make(1, question.asker, question.index), 0),
-                           refers_);
+            auto const request = unpack<Message>(taken.message);
+            std::uint64_t const client = request.number() / PoolCalls::count;
+            machine_.require(client < calls_.size(), "request {} is wrong", request.number());
+            clients.answer(taken, pack(calls_[client].traffic.serve(request), 0), refers_);
         }
     }
 
@@ -234,18 +213,15 @@ class SharedPoolScenario {
     ReplyFar reply_far_;
     OutOfLine refers_;
     std::uint32_t capacity_;
-    unsigned leases_;  // of each place, one after the other
-    bool hasty_;       // clients leave while replies are under way
-    unsigned blocks_;  // one that is alone claims nothing
-    OutOfLineWords data_;
-    std::uint64_t unused_ = 0;  // no credit is given for requests
+    unsigned leases_;              // of each place, one after the other
+    unsigned blocks_;              // one that is alone claims nothing
+    std::deque<PoolCalls> calls_;  // of each client
+    std::uint64_t unused_ = 0;     // no credit is given for requests
     // Between the threads, past the machine.
     std::array<std::optional<unsigned>, places> given_;
     std::array<bool, places> done_{};
     std::array<unsigned, places> turn_{};
     std::array<bool, 2 * places> wiped_{};
-    std::vector<std::array<std::uint32_t, questions>> served_ =
-        std::vector<std::array<std::uint32_t, questions>>(places * leases_);
     unsigned gone_ = 0;
     bool finished_ = false;
 };

@@ -3,43 +3,51 @@
 // doorbells.
 #pragma once
 
-#include <array>
+#include <algorithm>
+#include <deque>
+#include <optional>
 #include <vector>
 
 #include "adversary/scenarios/channel_scenario.hpp"
 #include "carillon/detail/kernel/watch.hpp"
+#include "support/sized.hpp"
 
 namespace carillon::test {
 using namespace detail;
 
-// Channel c is asked with 100 c, 100 c + 1, ...; each request is answered with its complement.
+// The calls of one channel: replies are taken in order.
 template <class Request, class Reply>
-class WatchHandler {
+class WatchedCalls : public AdversaryWorld {
    public:
-    static constexpr std::uint64_t apart = 100;
+    static constexpr bool requests_refer = false;
+    static constexpr bool replies_refer = false;
+    static constexpr bool in_any_order = false;
 
-    explicit WatchHandler(Machine& machine) : machine_(machine) {}
+    WatchedCalls(Policies const& policies, std::uint64_t count, std::uint64_t first)
+        : AdversaryWorld(policies), traffic(*this, count, first) {}
 
-    Reply operator()(Request const& request) {
-        std::uint64_t const channel = channel_of(request);
-        std::uint64_t const number = served_[channel]++;
-        machine_.require(request == Request::make(apart * channel + number),
-                         "request {} of channel {} is wrong", number, channel);
-        return Reply::make(~(apart * channel + number));
+    [[nodiscard]] static std::size_t choose(std::size_t /*count*/) { return 0; }
+    static void served(std::uint64_t /*i*/) {}
+
+    ChannelTraffic<WatchedCalls, Request, Reply> traffic;
+};
+
+// The host's ends of one channel. Unlike HostChannel they let the reply ring fill.
+template <class Request, class Reply>
+struct WatchedEnds {
+    using Requests = Producer<Request, Policies::HostFar, Policies::HostNear, TailDoorbell,
+                              OneThread, ToldPages>;
+    using Replies = Consumer<Reply, Policies::HostNear, Policies::HostFar>;
+
+    Requests requests;
+    Replies replies;
+
+    std::optional<Sequence> try_submit(Request const& request, OutOfLine data) {
+        Sequence const number = requests.next();
+        return requests.try_push(request, data) ? std::optional(number) : std::nullopt;
     }
-    [[nodiscard]] std::uint64_t served(std::uint32_t channel) const { return served_[channel]; }
-
-   private:
-    // The channel whose next request this is; a request of none counts as the first channel's.
-    [[nodiscard]] std::uint64_t channel_of(Request const& request) const {
-        for (std::uint64_t c = 1; c < served_.size(); ++c) {
-            if (request == Request::make(apart * c + served_[c])) return c;
-        }
-        return 0;
-    }
-
-    Machine& machine_;
-    std::array<std::uint64_t, 3> served_{};
+    bool try_take(Sequence /*number*/, Packed<Reply>& reply) { return replies.try_take(reply); }
+    static void require_valid(Sequence /*number*/) {}
 };
 
 // The first lane of a warp whose others have no channels: it keeps its two in registers.
@@ -49,7 +57,7 @@ class FirstLane : public OneThread {
     [[nodiscard]] static unsigned size() { return lanes_per_warp; }
 };
 
-template <class Request = Whole, class Reply = Whole>
+template <class Request = SizedWords<48>, class Reply = SizedWords<48>>
 class WatchScenario {
    public:
     explicit WatchScenario(Policies const& policies)
@@ -57,13 +65,14 @@ class WatchScenario {
           machine_(policies.machine()),
           count_(of_one_line ? 2 + machine_.random().below(2) : 2),
           in_registers_(count_ == 2 && machine_.random().one_in(2)),
-          views_(draw_views()),
-          handler_(machine_) {
+          views_(draw_views()) {
         for (std::uint32_t c = 0; c < count_; ++c) {
-            requests_.push_back(4 + machine_.random().below(5));
-            hosts_.push_back({Requests(view(c).requests, policies.host_far(), policies.host_near(),
-                                       TailDoorbell(doorbells() + c)),
-                              Replies(view(c).replies, policies.host_near(), policies.host_far())});
+            calls_.emplace_back(policies, 4 + machine_.random().below(5), (c + 1) * numbers_apart);
+            ends_.push_back(
+                {typename Ends::Requests(view(c).requests, policies.host_far(),
+                                         policies.host_near(), TailDoorbell(doorbells() + c)),
+                 typename Ends::Replies(view(c).replies, policies.host_near(),
+                                        policies.host_far())});
         }
     }
 
@@ -74,19 +83,10 @@ class WatchScenario {
    private:
     using Near = Policies::DeviceNear;
     using Far = Policies::DeviceFar;
-    using Handler = WatchHandler<Request, Reply>;
+    using Ends = WatchedEnds<Request, Reply>;
+    using Calls = std::deque<WatchedCalls<Request, Reply>>;
     using Device = DeviceChannel<Request, Reply, Near, Far, DrawnPages>;
-    using Requests = Producer<Request, Policies::HostFar, Policies::HostNear, TailDoorbell,
-                              OneThread, ToldPages>;
-    using Replies = Consumer<Reply, Policies::HostNear, Policies::HostFar>;
     static constexpr bool of_one_line = lines_of<Request> == 1 && lines_of<Reply> == 1;
-    // Unlike HostChannel it lets the reply ring fill.
-    struct Host {
-        Requests requests;
-        Replies replies;
-        std::uint64_t submitted = 0;
-        std::uint64_t taken = 0;
-    };
 
     // Two slots, so that three channels and their doorbells are within the machine's memory, or two
     // where messages are of several lines.
@@ -121,8 +121,9 @@ class WatchScenario {
         BasicBlockControl<Near, Far, AdversaryClock> const control(view(0).control, view(0).status,
                                                                    0, {}, policies_.device_near(),
                                                                    policies_.device_far());
+        ChannelsHandler<Calls> handler{calls_};
         auto const serve = [&](auto lanes) {
-            serve_watch(channels.data(), count_, doorbells(), handler_, control,
+            serve_watch(channels.data(), count_, doorbells(), handler, control,
                         policies_.device_near(), lanes);
         };
         if (in_registers_) {
@@ -134,7 +135,7 @@ class WatchScenario {
 
     void host() {
         wait_for(&view(0).status->started);
-        while (!all_answered()) {
+        while (!all_taken()) {
             std::uint32_t const channel = machine_.random().below(count_);
             if (machine_.random().one_in(2)) {
                 submit(channel);
@@ -148,42 +149,35 @@ class WatchScenario {
         wait_for(&view(0).status->ended);
     }
 
-    [[nodiscard]] bool all_answered() const {
-        for (std::uint32_t c = 0; c < count_; ++c) {
-            if (hosts_[c].taken != requests_[c]) return false;
-        }
-        return true;
+    [[nodiscard]] bool all_taken() const {
+        return std::all_of(calls_.begin(), calls_.end(),
+                           [](auto const& calls) { return calls.traffic.all_taken(); });
     }
 
     void submit(std::uint32_t channel) {
-        Host& host = hosts_[channel];
-        if (host.submitted == requests_[channel]) return;
-        Request const request = Request::make(Handler::apart * channel + host.submitted);
-        if (!host.requests.try_push(request)) return;
-        ++host.submitted;
-        bool const room =
-            host.submitted - host.taken + host.replies.held() <= host.replies.capacity();
-        if (room && machine_.random().one_in(4)) await_served(channel);
-    }
-
-    // Waits until all submitted requests have arrived, without any further store by the host.
-    void await_served(std::uint32_t channel) {
-        while (handler_.served(channel) != hosts_[channel].submitted) machine_.pause(Side::host);
+        auto const& traffic = calls_[channel].traffic;
+        auto const& replies = ends_[channel].replies;
+        if (!calls_[channel].traffic.submit(ends_[channel])) return;
+        bool const room = traffic.outstanding() + replies.held() <= replies.capacity();
+        if (!room || !machine_.random().one_in(4)) return;
+        // All submitted requests arrive without any further store by the host.
+        while (traffic.served() != traffic.submitted()) machine_.pause(Side::host);
     }
 
     void take_one(std::uint32_t channel) {
-        Host& host = hosts_[channel];
-        Reply reply{};
-        if (!host.replies.try_pop(reply)) return;
-        std::uint64_t const number = host.taken++;
-        machine_.require(reply == Reply::make(~(Handler::apart * channel + number)),
-                         "reply {} of channel {} is wrong", number, channel);
+        if (calls_[channel].traffic.outstanding() != 0) {
+            calls_[channel].traffic.take(ends_[channel]);
+            return;
+        }
+        Packed<Reply> reply;
+        machine_.require(!ends_[channel].try_take(0, reply), "channel {} has a reply too many",
+                         channel);
     }
 
     // A channel that has no news returns the credit that it holds.
     void settle() {
         for (std::uint32_t c = 0; c < count_; ++c) {
-            Sequence const last = view(c).requests.first - 1 + requests_[c];
+            Sequence const last = view(c).requests.first - 1 + calls_[c].traffic.submitted();
             while (machine_.arrived(view(c).requests.credit) != last) machine_.pause(Side::host);
         }
     }
@@ -198,9 +192,8 @@ class WatchScenario {
     std::uint32_t count_;
     bool in_registers_;
     std::vector<ChannelView> views_;
-    Handler handler_;
-    std::vector<std::uint64_t> requests_;  // of each channel, how many there will be
-    std::vector<Host> hosts_;
+    Calls calls_;  // of each channel
+    std::vector<Ends> ends_;
 };
 
 }  // namespace carillon::test

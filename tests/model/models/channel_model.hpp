@@ -24,25 +24,25 @@ class ModelClock {
     [[nodiscard]] static std::uint32_t sm() { return sm_in_test; }
 };
 
-template <class M, class MessageType = Message>
-class ChannelModel : public rl::test_suite<ChannelModel<M, MessageType>, 2>, public ModelWorld<0> {
+// The calls of one channel, with data both ways.
+template <class Message, std::uint32_t calls, bool in_any_order_ = false>
+class ModelCalls : public ModelWorld<0> {
    public:
-    static constexpr unsigned depth_limit = 100000;
-    static constexpr std::uint32_t capacity = 2;
-    static constexpr std::uint32_t calls = 3;
+    static constexpr bool requests_refer = true;
     static constexpr bool replies_refer = true;
+    static constexpr bool in_any_order = in_any_order_;
 
-    void before() { memory_.begin(2 * capacity * slot_lines, words); }
-
-    void thread(unsigned index) { index == 0 ? command() : run_block(); }
+    explicit ModelCalls(std::uint64_t first = 0) : traffic(*this, calls, first) {}
+    ModelCalls(ModelCalls const&) = delete;  // its traffic refers to it
+    ModelCalls& operator=(ModelCalls const&) = delete;
 
     // Submits as long as it can, then takes one.
     [[nodiscard]] ChannelStep draw_step() const {
-        return submits_ && !traffic_.all_submitted() ? ChannelStep::submit : ChannelStep::take;
+        return submits_ && !traffic.all_submitted() ? ChannelStep::submit : ChannelStep::take;
     }
     void stepped(ChannelStep step, bool any) {
         submits_ = step == ChannelStep::submit ? any : true;
-        if (step == ChannelStep::take) this->tried(any);
+        if (step == ChannelStep::take) tried(any);
     }
     [[nodiscard]] static std::uint32_t choose(std::size_t /*count*/) { return 0; }
     [[nodiscard]] static bool hasty() { return false; }
@@ -57,6 +57,29 @@ class ChannelModel : public rl::test_suite<ChannelModel<M, MessageType>, 2>, pub
         test::await(word, near);
     }
     static void settle() {}
+    template <class Channel>
+    static void await_all(Channel const& channel) {
+        RL_ASSERT(channel.all_answered());
+    }
+
+   private:
+    std::array<rl::var<std::uint64_t>, calls> asked_;
+    std::array<rl::var<std::uint64_t>, calls> told_;
+    bool submits_ = true;  // the last try had room
+
+   public:
+    ChannelTraffic<ModelCalls, Message, Message> traffic;
+};
+
+template <class M, class MessageType = Message>
+class ChannelModel : public rl::test_suite<ChannelModel<M, MessageType>, 2> {
+   public:
+    static constexpr unsigned depth_limit = 100000;
+    static constexpr std::uint32_t capacity = 2;
+
+    void before() { memory_.begin(2 * capacity * slot_lines, words); }
+
+    void thread(unsigned index) { index == 0 ? command() : run_block(); }
 
    private:
     using Message = MessageType;
@@ -87,7 +110,7 @@ class ChannelModel : public rl::test_suite<ChannelModel<M, MessageType>, 2>, pub
             requests(), replies(), near, far);
         BasicBlockControl<DeviceNear, DeviceFar, ModelClock> block(control(), status(), 0,
                                                                    ModelClock(), near, far);
-        auto handler = traffic_.handler();
+        auto handler = calls_.traffic.handler();
         serve<Message, Message>(channel, handler, block);
     }
 
@@ -95,14 +118,11 @@ class ChannelModel : public rl::test_suite<ChannelModel<M, MessageType>, 2>, pub
         HostNear const near = M::template make<HostNear>(memory_);
         HostFar const far = M::template make<HostFar>(memory_);
         HostChannel<Message, Message, HostNear, HostFar> channel(requests(), replies(), near, far);
-        traffic_.command(channel, control(), status(), near, far);
+        calls_.traffic.command(channel, control(), status(), near, far);
     }
 
     ModelMemory memory_{M::quad_is, M::quads};
-    std::array<rl::var<std::uint64_t>, calls> asked_;
-    std::array<rl::var<std::uint64_t>, calls> told_;
-    bool submits_ = true;  // the last try had room
-    ChannelTraffic<ChannelModel, Message, Message> traffic_{*this, calls};
+    ModelCalls<Message, 3> calls_;
 };
 
 }  // namespace carillon::test

@@ -28,6 +28,7 @@ struct MessageOf {
                   static_cast<std::uint32_t>(number));
         return message;
     }
+    [[nodiscard]] std::uint64_t number() const { return word[0]; }
     bool operator==(MessageOf const&) const = default;
 };
 using Message = MessageOf<12>;

@@ -3,15 +3,13 @@
 // that is alone, as Relacy's threads. Its lease has begun (lease_model.hpp has how).
 #pragma once
 
-#include <array>
 #include <cstdint>
 
-#include "carillon/detail/host/host_channel.hpp"
 #include "carillon/detail/protocol/pool_places.hpp"
 #include "model/machine/machines.hpp"
 #include "model/machine/relacy.hpp"
+#include "model/models/channel_model.hpp"
 #include "model/models/mpmc_ring_model.hpp"
-#include "model/models/ring_model.hpp"
 
 namespace carillon::test {
 using namespace detail;
@@ -56,50 +54,14 @@ class SharedPoolModel : public rl::test_suite<SharedPoolModel<M, Gpu, blocks>, 1
     static constexpr unsigned words = taken_at + 1;
     static_assert(news_at + 2 <= taken_at);
 
-    // A client's counters are its own memory.
-    struct NearWithCounters : HostNear {
-        explicit NearWithCounters(HostNear const& near, CounterWords* own)
-            : HostNear(near), counters(own) {}
-        CounterWords* counters;
-
-        [[nodiscard]] Word load_word(Word const* from) const {
-            if (from == &counters->taken) return counters->taken;
-            return HostNear::load_word(from);
-        }
-    };
-
     [[nodiscard]] RingView requests() { return {memory_.lines(), &unused_, capacity, first}; }
     [[nodiscard]] RingView replies() {
         return {memory_.lines() + capacity, memory_.words() + news_at + 1, capacity, first};
     }
 
     void command() {
-        CounterWords counters = no_counts(first);
-        RingView asked = requests();
-        asked.credit = &counters.taken;
-        HostFar const far = M::template make<HostFar>(memory_);
-        HostChannel<Message, Message, NearWithCounters, HostFar> channel(
-            asked, replies(), NearWithCounters(M::template make<HostNear>(memory_), &counters), far,
-            nullptr, &counters, ServedBy::any_block);
-        std::uint32_t submitted = 0;
-        for (std::uint32_t answered = 0; answered != calls;) {
-            if (submitted != calls) {
-                asked_.at(submitted)(RL_INFO) = submitted;
-                while (channel.try_submit(Message::make(submitted), OutOfLine::written)) {
-                    if (++submitted == calls) break;
-                    asked_.at(submitted)(RL_INFO) = submitted;
-                }
-            }
-            Packed<Message> reply;
-            if (!channel.try_take(first + answered, reply)) {
-                rl::yield(1, RL_INFO);
-                continue;
-            }
-            RL_ASSERT(unpack<Message>(reply) == Message::make(100 + answered));
-            RL_ASSERT(told_.at(answered)(RL_INFO).load() == 100 + answered);
-            ++answered;
-        }
-        RL_ASSERT(channel.all_answered());
+        calls_.traffic.command_pool(requests(), replies(), M::template make<HostNear>(memory_),
+                                    M::template make<HostFar>(memory_));
     }
 
     void serve(unsigned block) {
@@ -112,31 +74,21 @@ class SharedPoolModel : public rl::test_suite<SharedPoolModel<M, Gpu, blocks>, 1
                                reinterpret_cast<LeaseClaim*>(memory_.words() + taken_at)};
         PoolPlaces<Message, Message, DeviceNear, DeviceFar, PoolSweeps{2, 1024}> clients(
             table, 1, block - 1, DeviceNear(gpu), DeviceFar(gpu));
-        while (served_ != calls) {
+        while (calls_.traffic.served() != calls) {
             PoolRequest<Message> taken;
             if (!clients.try_take(taken)) {
                 rl::yield(1, RL_INFO);
                 continue;
             }
-            auto const request = unpack<Message>(taken.message);
-            std::uint32_t const number = request.word[0];
-            RL_ASSERT(number < calls && request == Message::make(number));
-            RL_ASSERT(asked_.at(number)(RL_INFO).load() == number);
-            RL_ASSERT(++times_.at(number) == 1);
-            ++served_;
+            Message const reply = calls_.traffic.serve(unpack<Message>(taken.message));
             if (block == 2) ++served_by_second;
-            told_.at(number)(RL_INFO) = 100 + number;
-            clients.answer(taken, pack(Message::make(100 + number), 0), OutOfLine::written);
+            clients.answer(taken, pack(reply, 0), OutOfLine::written);
         }
     }
 
     ModelMemory memory_{M::quad_is, M::quads};
     Word unused_ = 0;
-    std::array<rl::var<std::uint32_t>, calls> asked_;
-    std::array<rl::var<std::uint32_t>, calls> told_;
-    // The model's own, known to all threads at once.
-    std::array<std::uint32_t, calls> times_{};
-    std::uint32_t served_ = 0;
+    ModelCalls<Message, calls, true> calls_;
 };
 
 }  // namespace carillon::test
