@@ -59,10 +59,9 @@ using MpmcTwoLines = MpmcWords<8>;
 using MpmcThreeLines = MpmcWords<13>;
 static_assert(lines_of<MpmcTwoLines> == 2 && lines_of<MpmcThreeLines> == 3);
 
-std::string long_mpmc_to_device(Policies const& policies, MpmcTraffic traffic) {
-    return policies.machine().random().one_in(2)
-               ? mpmc_to_device<MpmcTwoLines>(policies, traffic)
-               : mpmc_to_device<MpmcThreeLines>(policies, traffic);
+std::string long_mpmc_to_device(Policies const& policies, MpmcPlan plan) {
+    return policies.machine().random().one_in(2) ? mpmc_to_device<MpmcTwoLines>(policies, plan)
+                                                 : mpmc_to_device<MpmcThreeLines>(policies, plan);
 }
 
 TEST_P(AdversaryMpmcRingTest, messagesOfSeveralLinesArriveWithTheirData) {
@@ -88,10 +87,10 @@ TEST_P(AdversaryMpmcRingTest, messagesThatAreTakenInRowsHaveTheirData) {
 TEST_P(AdversaryMpmcRingTest, lanesThatShareAStripeOutTakeEveryMessageWithItsData) {
     EXPECT_TRUE(holds_for_all_seeds(GetParam(), [](Policies const& policies) {
         Random& random = policies.machine().random();
-        MpmcTraffic const traffic{
+        MpmcPlan const plan{
             .producers = 2, .data = OutOfLine::written, .lanes = 2 + random.below(2)};
-        return random.one_in(2) ? mpmc_to_device(policies, traffic)
-                                : long_mpmc_to_device(policies, traffic);
+        return random.one_in(2) ? mpmc_to_device(policies, plan)
+                                : long_mpmc_to_device(policies, plan);
     }));
 }
 
@@ -130,10 +129,9 @@ TEST_P(AdversaryMpmcRingToHostTest, consumerThatEndsLeavesTheRestOfItsStripeToTh
 
 TEST_P(AdversaryMpmcRingToHostTest, messagesOfSeveralLinesArriveWithTheirData) {
     EXPECT_TRUE(holds_for_all_seeds(GetParam(), [](Policies const& policies) {
-        MpmcTraffic const traffic{.producers = 2, .data = OutOfLine::written};
-        return policies.machine().random().one_in(2)
-                   ? mpmc_to_host<MpmcTwoLines>(policies, traffic)
-                   : mpmc_to_host<MpmcThreeLines>(policies, traffic);
+        MpmcPlan const plan{.producers = 2, .data = OutOfLine::written};
+        return policies.machine().random().one_in(2) ? mpmc_to_host<MpmcTwoLines>(policies, plan)
+                                                     : mpmc_to_host<MpmcThreeLines>(policies, plan);
     }));
 }
 

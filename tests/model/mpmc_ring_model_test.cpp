@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ring that many share, both ways, and to the device with a producer that may die.
 #include "model/models/mpmc_ring_model.hpp"
-#include "model/models/mpmc_hand_on_model.hpp"
 #include "model/models/mpmc_traffic_model.hpp"
 
 #include <gtest/gtest.h>
@@ -29,14 +28,17 @@ TEST(MpmcRingModelTest, randomExecutionsWithDeaths) {
     expect_success_with_deaths<two_lines>(random_executions(100'000));
 }
 
-template <class Way, MpmcTraffic traffic>
+template <class Way, MpmcPlan plan>
 void expect_success(Search const& search) {
-    using Model = MpmcTrafficModel<Way, traffic>;
+    using Model = MpmcTrafficModel<Way, plan>;
     Model::most_sent = 0;
     Model::most_taken = 0;
+    Model::most_by_the_first = 0;
     EXPECT_EQ(outcome<Model>(search), "SUCCESS");
     EXPECT_EQ(Model::most_sent, Model::all_messages);  // or nothing was checked
-    EXPECT_EQ(Model::most_taken, traffic.polls == 0 ? Model::all_messages : traffic.polls);
+    EXPECT_EQ(Model::most_taken, plan.polls == 0 ? Model::all_messages : plan.polls);
+    // Or nothing was left half way.
+    EXPECT_EQ(Model::most_by_the_first != 0, plan.polls_of_the_first != 0);
 }
 
 TEST(MpmcRingModelTest, everyExecutionToTheDeviceWithoutDataIsRight) {
@@ -54,21 +56,14 @@ TEST(MpmcRingModelTest, twoSwitches) {
 TEST(MpmcRingModelTest, randomExecutionsToTheDevice) {
     expect_success<MpmcToDevice<>, four_each>(random_executions(50'000));
 }
-template <class Way, MpmcHandOn shape>
-void expect_hand_on(Search const& search) {
-    using Model = MpmcHandOnModel<Way, shape>;
-    Model::most_by_the_first = 0;
-    EXPECT_EQ(outcome<Model>(search), "SUCCESS");
-    EXPECT_NE(Model::most_by_the_first, 0U);  // or nothing was left half way
-}
 
 TEST(MpmcRingModelTest, consumerThatEndsWithOneSwitch) {
-    expect_hand_on<MpmcToDevice<>, leaves_a_stripe_of_one>(switching_at_most(1));
-    expect_hand_on<MpmcToHost<>, leaves_a_stripe_of_one>(switching_at_most(1));
+    expect_success<MpmcToDevice<>, leaves_a_stripe_of_one>(switching_at_most(1));
+    expect_success<MpmcToHost<>, leaves_a_stripe_of_one>(switching_at_most(1));
 }
 TEST(MpmcRingModelTest, randomExecutionsOfAConsumerThatEnds) {
-    expect_hand_on<MpmcToDevice<>, leaves_a_stripe_of_two>(random_executions(10'000));
-    expect_hand_on<MpmcToHost<>, leaves_a_stripe_of_two>(random_executions(10'000));
+    expect_success<MpmcToDevice<>, leaves_a_stripe_of_two>(random_executions(10'000));
+    expect_success<MpmcToHost<>, leaves_a_stripe_of_two>(random_executions(10'000));
 }
 TEST(MpmcRingModelTest, randomExecutionsToTheHost) {
     expect_success<MpmcToHost<>, four_each>(random_executions(50'000));

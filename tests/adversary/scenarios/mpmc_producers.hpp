@@ -2,14 +2,12 @@
 // The producers of an MPMC ring: CPU threads that may die, or threads of the device.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <vector>
 
 #include "adversary/scenarios/mpmc_ring_scenario.hpp"
 #include "carillon/detail/machine/group.hpp"
-#include "carillon/detail/protocol/mpmc_ring_protocol.hpp"
 
 namespace carillon::test {
 using namespace detail;
@@ -26,31 +24,17 @@ class MortalProducers {
           near_(near) {}
 
     void produce(unsigned producer) {
-        MpmcTraffic const& traffic = scenario_.traffic();
         using Message = typename Scenario::Message;
         MpmcProducer<Message, Far, Near, ClaimRecord> end(scenario_.view(), far_, near_,
                                                           ClaimRecord(records_ + producer));
-        bool const mortal = producer < traffic.deaths;
+        bool const mortal = producer < scenario_.plan().deaths;
         if (mortal) {
             machine_.die_after(machine_.random().below(120));
         }
-        std::vector<Message> batch;
-        std::uint64_t& pushed = scenario_.state().pushed[producer];
-        std::uint64_t written = 0;
-        while (pushed != traffic.messages) {
-            std::uint64_t const left = traffic.messages - pushed;
-            std::uint64_t const most =
-                std::min<std::uint64_t>(left, 1 + machine_.random().below(5));
-            batch.clear();
-            for (std::uint64_t i = 0; i != most; ++i) {
-                batch.push_back(Message::make(producer, pushed + i));
-            }
-            for (; written < pushed + most; ++written) scenario_.write_data(producer, written);
-            std::size_t const fit = most == 1 ? (end.try_push(batch[0], traffic.data) ? 1 : 0)
-                                              : end.try_push_n(batch.data(), most, traffic.data);
-            pushed += fit;
-            if (fit == 0 && !mortal) recover();
-        }
+        scenario_.traffic().produce(producer, end, [&] {
+            if (!mortal) recover();
+            return true;
+        });
         if (mortal) return;
         while (!scenario_.all_taken() || scenario_.state().any_dead()) recover();
         last_words(producer);
@@ -102,43 +86,36 @@ class MortalProducers {
 
 template <class Message = MpmcMessage, class Far, class Near, class ConsumerNear, class ConsumerFar>
 std::string mpmc_to_device(Policies const& policies, Far far, Near near, ConsumerNear consumer_near,
-                           ConsumerFar consumer_far, MpmcTraffic traffic) {
+                           ConsumerFar consumer_far, MpmcPlan plan) {
     MpmcScenario<ConsumerNear, ConsumerFar, Message> scenario(policies, Side::host, consumer_near,
-                                                              consumer_far, traffic);
+                                                              consumer_far, plan);
     MortalProducers producers(scenario, policies.machine().host_lines() + 2, far, near);
     return scenario.run([&](unsigned producer) { producers.produce(producer); });
 }
 
 template <class Message = MpmcMessage>
-std::string mpmc_to_device(Policies const& policies, MpmcTraffic traffic) {
+std::string mpmc_to_device(Policies const& policies, MpmcPlan plan) {
     return mpmc_to_device<Message>(policies, policies.host_far(), policies.host_near(),
-                                   policies.device_near(), policies.device_far(), traffic);
+                                   policies.device_near(), policies.device_far(), plan);
 }
 
 // Sends to a GPU's threads, which look at several lines at once.
-inline std::string mpmc_to_rows(Policies const& policies, MpmcTraffic traffic) {
+inline std::string mpmc_to_rows(Policies const& policies, MpmcPlan plan) {
     AdversaryBulkGpu const gpu(policies.machine());
     return mpmc_to_device(policies, policies.host_far(), policies.host_near(), BasicDeviceNear(gpu),
-                          policies.device_far(), traffic);
+                          policies.device_far(), plan);
 }
 
 // Device threads that push one message each at a time.
 template <class Message = MpmcMessage>
-std::string mpmc_to_host(Policies const& policies, MpmcTraffic traffic) {
+std::string mpmc_to_host(Policies const& policies, MpmcPlan plan) {
     using Producer = LanesProducer<Message, Policies::DeviceFar, Policies::DeviceNear, OneThread>;
     MpmcScenario<Policies::HostNear, Policies::HostFar, Message> scenario(
-        policies, Side::device, policies.host_near(), policies.host_far(), traffic);
+        policies, Side::device, policies.host_near(), policies.host_far(), plan);
     Machine& machine = policies.machine();
     return scenario.run([&](unsigned producer) {
         Producer end(scenario.view(), policies.device_far(), policies.device_near());
-        std::uint64_t& pushed = scenario.state().pushed[producer];
-        std::uint64_t written = 0;
-        while (pushed != traffic.messages) {
-            if (written == pushed) scenario.write_data(producer, written++);
-            bool const has_one = !machine.random().one_in(8);
-            Message const message = Message::make(producer, pushed);
-            if (end.try_push(message, has_one, traffic.data) && has_one) ++pushed;
-        }
+        scenario.traffic().produce(producer, end, [] { return true; });
         while (!scenario.all_taken()) machine.pause(Side::device);
         scenario.state().gone[producer] = true;
         if (scenario.state().all_gone()) scenario.state().finished = true;

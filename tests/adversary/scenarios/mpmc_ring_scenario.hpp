@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several producers and several consumers of one ring, some of which may die. Checks all promises
-// of an MPMC ring.
+// MpmcTraffic of several producers, some of which may die, and several consumers.
 #pragma once
 
 #include <algorithm>
@@ -9,19 +8,20 @@
 #include <utility>
 #include <vector>
 
+#include "adversary/machine/adversary_world.hpp"
 #include "adversary/machine/fiber_lanes.hpp"
 #include "adversary/machine/seeds.hpp"
 #include "carillon/detail/machine/group.hpp"
-#include "carillon/detail/protocol/mpmc_ring_protocol.hpp"
 #include "support/ring_memory.hpp"
+#include "traffic/mpmc_traffic.hpp"
 
 namespace carillon::test {
 using namespace detail;
 
-struct MpmcTraffic {
+struct MpmcPlan {
     unsigned producers = 3;
     unsigned consumers = 2;
-    std::uint64_t messages = 6;  // of each producer
+    std::uint32_t messages = 6;  // of each producer
     OutOfLine data = OutOfLine::none;
     unsigned deaths = 0;    // the number of producers that may die, the first ones
     unsigned lanes = 0;     // the number of lanes of a warp that consume instead
@@ -69,15 +69,8 @@ using MpmcMessage = MpmcWords<6>;
 
 // Facts about a run that its threads share outside of the machine.
 struct MpmcRun {
-    struct Taken {
-        Sequence sequence;
-        std::uint64_t producer;
-        std::uint64_t index;
-    };
-    std::vector<Taken> taken;
-    std::vector<bool> gone;             // of each producer: it has ended, well or not
-    std::vector<bool> dead;             // it may have died at a claim, which must be given up
-    std::vector<std::uint64_t> pushed;  // of each producer
+    std::vector<bool> gone;  // of each producer: it has ended, well or not
+    std::vector<bool> dead;  // it may have died at a claim, which must be given up
     bool finished = false;
 
     [[nodiscard]] bool all_gone() const {
@@ -90,68 +83,86 @@ struct MpmcRun {
 
 // `side` is the producers'.
 template <class ConsumerNear, class ConsumerFar, class MessageType = MpmcMessage>
-class MpmcScenario {
+class MpmcScenario : public AdversaryWorld {
    public:
     using Message = MessageType;
+    using Traffic = MpmcTraffic<MpmcScenario, Message>;
+    static constexpr std::uint32_t most_in_batch = 5;
+
     MpmcScenario(Policies const& policies, Side side, ConsumerNear near, ConsumerFar far,
-                 MpmcTraffic traffic)
-        : policies_(policies),
-          machine_(policies.machine()),
+                 MpmcPlan plan)
+        : AdversaryWorld(policies),
           side_(side),
-          traffic_(traffic),
+          plan_(plan),
           view_(side == Side::host ? draw_mpmc_ring(machine_.random(), machine_.device_lines(),
                                                     machine_.host_lines(), shape_of<Message>())
                                    : draw_mpmc_ring(machine_.random(), machine_.host_lines(),
                                                     machine_.device_lines(), shape_of<Message>())),
           near_(near),
           far_(far),
-          words_(policies, side) {
-        run_.gone.resize(traffic.producers);
-        run_.dead.resize(traffic.producers);
-        run_.pushed.resize(traffic.producers);
-        for (unsigned i = 0; i != traffic.deaths; ++i) run_.dead[i] = true;
-        if (traffic.deaths != 0 && machine_.random().one_in(2)) machine_.drag();
+          words_(policies, side),
+          traffic_(*this, view_.capacity, counts(plan)) {
+        run_.gone.resize(plan.producers);
+        run_.dead.resize(plan.producers);
+        for (unsigned i = 0; i != plan.deaths; ++i) run_.dead[i] = true;
+        if (plan.deaths != 0 && machine_.random().one_in(2)) machine_.drag();
     }
 
     [[nodiscard]] MpmcRingView const& view() const { return view_; }
     [[nodiscard]] Machine& machine() const { return machine_; }
-    [[nodiscard]] MpmcTraffic const& traffic() const { return traffic_; }
+    [[nodiscard]] MpmcPlan const& plan() const { return plan_; }
+    [[nodiscard]] Traffic& traffic() { return traffic_; }
     [[nodiscard]] MpmcRun& state() { return run_; }
 
     // `produce(producer)` for each, on a thread of its own.
     std::string run(std::function<void(unsigned)> const& produce) {
         std::vector<Machine::Thread> threads;
-        for (unsigned i = 0; i != traffic_.producers; ++i) {
+        for (unsigned i = 0; i != plan_.producers; ++i) {
             threads.push_back({side_, [this, &produce, i] {
                                    Ending const ending{run_, i};
                                    produce(i);
                                }});
         }
-        for (unsigned i = 0; i != (traffic_.lanes == 0 ? traffic_.consumers : 0); ++i) {
+        for (unsigned i = 0; i != (plan_.lanes == 0 ? plan_.consumers : 0); ++i) {
             threads.push_back({other(side_), [this] { consume_as(OneThread()); }});
         }
-        for (unsigned i = 0; i != traffic_.lanes; ++i) {
+        for (unsigned i = 0; i != plan_.lanes; ++i) {
             threads.push_back({other(side_), [this, i] { consume_as(FiberLanes(votes_, i)); }});
         }
         std::string const failure = machine_.run(std::move(threads));
-        return failure.empty() ? verdict() : failure;
+        return failure.empty() && !all_taken() ? "a message is missing" : failure;
     }
 
+    [[nodiscard]] static Message message(std::uint64_t producer, std::uint64_t index) {
+        return Message::make(producer, index);
+    }
+    [[nodiscard]] static MpmcOrigin origin(Message const& message) {
+        return {message.producer, message.index};
+    }
+    // A thread of the device pushes one at a time.
+    [[nodiscard]] std::uint32_t draw_batch(std::uint32_t left) const {
+        return side_ == Side::device ? 1 : std::min(left, 1 + machine_.random().below(5));
+    }
+    [[nodiscard]] bool has_one() const { return !machine_.random().one_in(8); }
+    [[nodiscard]] OutOfLine data_of(unsigned /*producer*/) const { return plan_.data; }
     // Two words for each message, in different lines; none is used again.
-    void write_data(unsigned producer, std::uint64_t index) {
-        if (traffic_.data == OutOfLine::none) return;
+    void write_data(std::uint64_t producer, std::uint64_t index) const {
+        if (plan_.data == OutOfLine::none) return;
         words_.write(first_word(producer, index), ~index);
         words_.write(first_word(producer, index) + OutOfLineWords::count / 2, index + 1);
     }
 
-    // Whether every message of a living producer was taken.
-    [[nodiscard]] bool all_taken() const {
-        std::uint64_t count = 0;
-        for (auto const& each : run_.taken) count += each.producer < traffic_.deaths ? 0 : 1;
-        std::uint64_t pushed = 0;
-        for (unsigned i = traffic_.deaths; i != traffic_.producers; ++i) pushed += run_.pushed[i];
-        return count == pushed;
+    void read_data(std::uint64_t producer, std::uint64_t index) const {
+        if (plan_.data == OutOfLine::none) return;
+        auto const at = first_word(producer, index);
+        std::uint64_t const second = words_.read(at + OutOfLineWords::count / 2);
+        std::uint64_t const first = words_.read(at);
+        require(first == ~index && second == index + 1, "message {} of producer {} has other data",
+                index, producer);
     }
+
+    // Whether every message of the living was taken.
+    [[nodiscard]] bool all_taken() const { return traffic_.all_taken(plan_.deaths); }
 
    private:
     struct Ending {
@@ -162,7 +173,7 @@ class MpmcScenario {
 
     template <class Lanes>
     void consume_as(Lanes lanes) {
-        traffic_.hands_on ? consume<true>(lanes) : consume<false>(lanes);
+        plan_.hands_on ? consume<true>(lanes) : consume<false>(lanes);
     }
 
     template <bool hands_on, class Lanes>
@@ -180,71 +191,34 @@ class MpmcScenario {
             end.poll([&](Message const& message, Sequence sequence) {
                 // Only the last load of a row is an acquire: a branch orders the others.
                 if constexpr (KeepAccess<ConsumerNear>) machine_.decide(view_.slot(sequence));
-                check_data(message);
-                run_.taken.push_back({sequence, message.producer, message.index});
+                traffic_.take(message, sequence);
             });
         }
     }
 
     // The first of several consumers that leave a stripe.
     [[nodiscard]] bool ends_for_good() {
-        return traffic_.lanes == 0 && traffic_.consumers > 1 && !std::exchange(one_ended_, true);
+        return plan_.lanes == 0 && plan_.consumers > 1 && !std::exchange(one_ended_, true);
     }
 
-    void check_data(Message const& message) {
-        machine_.require(message == Message::make(message.producer, message.index),
-                         "a message is wrong: producer {}, index {}", message.producer,
-                         message.index);
-        if (traffic_.data == OutOfLine::none) return;
-        auto const at = first_word(static_cast<unsigned>(message.producer), message.index);
-        std::uint64_t const second = words_.read(at + OutOfLineWords::count / 2);
-        std::uint64_t const first = words_.read(at);
-        machine_.require(first == ~message.index && second == message.index + 1,
-                         "message {} of producer {} has other data", message.index,
-                         message.producer);
+    static typename Traffic::Counts counts(MpmcPlan const& plan) {
+        typename Traffic::Counts counts{};
+        std::fill_n(counts.begin(), plan.producers, plan.messages);
+        return counts;
     }
 
-    // Requires each message exactly once, and in the order in which its producer pushed; messages
-    // of the dead at most once.
-    [[nodiscard]] std::string verdict() {
-        auto& taken = run_.taken;
-        std::sort(taken.begin(), taken.end(),
-                  [](auto const& a, auto const& b) { return a.sequence < b.sequence; });
-        std::vector<std::uint64_t> next(traffic_.producers);
-        Sequence before = 0;
-        for (auto const& each : taken) {
-            if (each.sequence == before) return fmt::format("{} was taken twice", before);
-            before = each.sequence;
-            auto const producer = static_cast<unsigned>(each.producer);
-            bool const mortal = producer < traffic_.deaths;
-            std::uint64_t const index = each.index;
-            if (mortal ? index < next.at(producer) : index != next.at(producer)) {
-                return fmt::format("producer {}'s message {} after {} were taken", producer, index,
-                                   next[producer]);
-            }
-            next[producer] = index + 1;
-        }
-        for (unsigned i = traffic_.deaths; i != traffic_.producers; ++i) {
-            if (next[i] != traffic_.messages) {
-                return fmt::format("{} messages of producer {}", next[i], i);
-            }
-        }
-        return {};
-    }
-
-    static std::uint32_t first_word(unsigned producer, std::uint64_t index) {
+    static std::uint32_t first_word(std::uint64_t producer, std::uint64_t index) {
         return static_cast<std::uint32_t>(producer * 8 + index);
     }
 
-    Policies const& policies_;
-    Machine& machine_;
     Side side_;  // the producers'
-    MpmcTraffic traffic_;
+    MpmcPlan plan_;
     MpmcRingView view_;
     ConsumerNear near_;
     ConsumerFar far_;
     OutOfLineWords words_;
-    LaneVotes votes_{machine_, traffic_.lanes};
+    LaneVotes votes_{machine_, plan_.lanes};
+    Traffic traffic_;
     MpmcRun run_;
     bool one_ended_ = false;
 };

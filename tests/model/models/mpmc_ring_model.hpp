@@ -9,10 +9,11 @@
 #include <type_traits>
 
 #include "carillon/detail/machine/group.hpp"
-#include "carillon/detail/protocol/mpmc_ring_protocol.hpp"
 #include "model/machine/machines.hpp"
 #include "model/machine/relacy.hpp"
+#include "model/machine/waiting.hpp"
 #include "model/models/ring_model.hpp"
+#include "traffic/mpmc_traffic.hpp"
 
 namespace carillon::test {
 using namespace detail;
@@ -117,6 +118,9 @@ struct MpmcShape {
     bool in_two_lines = false;
 };
 
+template <MpmcShape shape>
+using MpmcMessageOf = std::conditional_t<shape.in_two_lines, TwoLines, MessageOf<12>>;
+
 // The words of an MPMC ring: claimed and taken, the credits, the numbers given up.
 inline constexpr std::size_t mpmc_words(std::uint32_t capacity) {
     return 2 + 2 * capacity + MpmcRingView::left_words(capacity, 1);
@@ -133,11 +137,32 @@ inline constexpr std::size_t mpmc_words(std::uint32_t capacity) {
             first,          shape};
 }
 
+// MpmcTraffic as a model has it: messages of two producers, numbered from 1 on, each pushed alone.
+template <class Message, std::uint32_t of_the_first>
+class MpmcNumbers : public ModelWorld<0> {
+   public:
+    static constexpr std::uint32_t most_in_batch = 1;
+
+    [[nodiscard]] static std::uint64_t number(std::uint64_t producer, std::uint64_t index) {
+        return producer * of_the_first + index + 1;
+    }
+    [[nodiscard]] static Message message(std::uint64_t producer, std::uint64_t index) {
+        return Message::make(number(producer, index));
+    }
+    [[nodiscard]] static MpmcOrigin origin(Message const& message) {
+        std::uint64_t const producer = message.number() > of_the_first ? 1 : 0;
+        return {producer, message.number() - number(producer, 0)};
+    }
+    [[nodiscard]] static std::uint32_t draw_batch(std::uint32_t /*left*/) { return 1; }
+    [[nodiscard]] static bool has_one() { return true; }
+};
+
 // The first producer may die at any access. The other one gives up the claims of the dead. If asked
 // to, it also does so now and then while nobody has died, as it would for a third one. NearCpu:
 // SharingCpu, or a broken one. Far: the producers' far policy.
 template <MpmcShape shape, class NearCpu = SharingCpu, class Far = BasicHostMapped<MortalCpu>>
-class MpmcRingModel : public rl::test_suite<MpmcRingModel<shape, NearCpu, Far>, 3> {
+class MpmcRingModel : public rl::test_suite<MpmcRingModel<shape, NearCpu, Far>, 3>,
+                      public MpmcNumbers<MpmcMessageOf<shape>, 1> {
    public:
     static constexpr unsigned depth_limit = 10000;
     // Over all executions of a search.
@@ -162,8 +187,20 @@ class MpmcRingModel : public rl::test_suite<MpmcRingModel<shape, NearCpu, Far>, 
         consume();
     }
 
+    [[nodiscard]] static OutOfLine data_of(unsigned producer) {
+        return producer == 0 ? OutOfLine::none : OutOfLine::written;
+    }
+    void write_data(unsigned producer, std::uint32_t index) {
+        if (producer == 0) return;
+        if (shape.gives_up_for_a_third && rl::rand(2) == 0) (void)give_up();
+        data_.at(index)(RL_INFO) = 2 + index;
+    }
+    void read_data(std::uint64_t producer, std::uint64_t index) {
+        if (producer == 1) RL_ASSERT(data_.at(index)(RL_INFO).load() == 2 + index);
+    }
+
    private:
-    using Message = std::conditional_t<shape.in_two_lines, TwoLines, MessageOf<12>>;
+    using Message = MpmcMessageOf<shape>;
     using Near = BasicHostCached<NearCpu>;
     using End = MpmcProducer<Message, Far, Near, ClaimRecord>;
     static constexpr unsigned accesses_of_a_push = 8 + lines_of<Message>;
@@ -181,7 +218,10 @@ class MpmcRingModel : public rl::test_suite<MpmcRingModel<shape, NearCpu, Far>, 
     void die_or_push() {
         try {
             End producer = end(0);
-            while (!producer.try_push(Message::make(1))) rl::yield(1, RL_INFO);
+            traffic_.produce(0, producer, [] {
+                rl::yield(1, RL_INFO);
+                return true;
+            });
             accesses_left = no_end;
             ended_(RL_INFO).store(well, rl::mo_release);
         } catch (ThreadDied const&) {
@@ -194,14 +234,11 @@ class MpmcRingModel : public rl::test_suite<MpmcRingModel<shape, NearCpu, Far>, 
 
     void push_and_give_up() {
         End producer = end(1);
-        for (std::uint32_t i = 0; i != shape.messages; ++i) {
-            if (shape.gives_up_for_a_third && rl::rand(2) == 0) (void)give_up();
-            data_.at(i)(RL_INFO) = 2 + i;
-            while (!producer.try_push(Message::make(2 + i), OutOfLine::written)) {
-                if (ended_(RL_INFO).load(rl::mo_acquire) == dead) (void)give_up();
-                rl::yield(1, RL_INFO);
-            }
-        }
+        traffic_.produce(1, producer, [&] {
+            if (ended_(RL_INFO).load(rl::mo_acquire) == dead) (void)give_up();
+            rl::yield(1, RL_INFO);
+            return true;
+        });
         while (ended_(RL_INFO).load(rl::mo_acquire) == alive) rl::yield(1, RL_INFO);
         while (!give_up()) rl::yield(1, RL_INFO);
     }
@@ -220,17 +257,9 @@ class MpmcRingModel : public rl::test_suite<MpmcRingModel<shape, NearCpu, Far>, 
         using DeviceFar = BasicDeviceFar<ClaimingGpu>;
         MpmcConsumer<Message, DeviceNear, DeviceFar, OneThread> consumer(
             view_, DeviceNear(LookingGpu(memory_)), DeviceFar(ClaimingGpu(memory_)));
-        std::uint32_t of_mortal = 0;
-        std::uint32_t of_other = 0;
-        while (of_other != shape.messages || (of_mortal == 0 && !died_)) {
-            bool const any = consumer.poll([&](Message const& message, Sequence /*number*/) {
-                if (message == Message::make(1)) {
-                    RL_ASSERT(++of_mortal == 1);
-                    return;
-                }
-                RL_ASSERT(message == Message::make(2 + of_other));
-                RL_ASSERT(data_.at(of_other)(RL_INFO).load() == 2 + of_other);
-                ++of_other;
+        while (!traffic_.all_taken(1) || (traffic_.taken(0) == 0 && !died_)) {
+            bool const any = consumer.poll([&](Message const& message, Sequence sequence) {
+                traffic_.take(message, sequence);
             });
             if (!any) rl::yield(1, RL_INFO);
         }
@@ -243,6 +272,7 @@ class MpmcRingModel : public rl::test_suite<MpmcRingModel<shape, NearCpu, Far>, 
         mpmc_view(memory_, shape.capacity, shape.stripe_shift, shape.first, shape_of<Message>());
     rl::atomic<unsigned> ended_;
     std::array<rl::var<std::uint32_t>, shape.messages> data_;
+    MpmcTraffic<MpmcRingModel, Message> traffic_{*this, shape.capacity, {1, shape.messages}};
     bool died_ = false;  // the model's own
 };
 
