@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "model/models/ring_model.hpp"
 
@@ -91,116 +92,76 @@ class RelacyBulkGpu : public RelacyGpu<WholeQuads> {
 };
 static_assert(GpuBulkStores<RelacyBulkGpu>);
 
-struct BulkTraffic {
-    std::uint32_t capacity;
-    std::uint32_t messages;
-    std::uint32_t row = 1;  // messages that leave at once, or as many as have room
-    Quads quads = all_quads;
-    OutOfLine data = OutOfLine::none;
-    Sequence first = 1;
-};
-
-template <class Message, BulkTraffic traffic>
-class BulkModel : public rl::test_suite<BulkModel<Message, traffic>, 3> {
+template <class Way, RingPlan plan>
+class BulkModel : public rl::test_suite<BulkModel<Way, plan>, 3>, public RingEnds<Way, plan> {
    public:
-    static constexpr unsigned depth_limit = 10000;
-    // Over all executions of a search.
-    inline static std::uint32_t most_taken = 0;
-
-    void before() {
-        format_ring(view_);
-        memory_.begin(view_.lines(), 1);
-    }
+    using Ends = RingEnds<Way, plan>;
+    using Ends::before, Ends::after;
 
     void thread(unsigned index) {
         if (index == 0) return produce();
-        if (index == 1) return consume();
-        copies_.carry_out(traffic.messages * pieces_of_a_message());
+        if (index == 1) return this->consume();
+        copies_.carry_out(plan.messages * pieces_of_a_message());
     }
 
-    void after() { most_taken = std::max(most_taken, taken_); }
-
    private:
+    using typename Ends::M, typename Ends::Message;
     using Far = BasicDeviceBulkFar<RelacyBulkGpu>;
-    using Near = BasicDeviceNear<RelacyGpu<WholeQuads>>;
-    using HostNear = BasicHostCached<RelacyCpu<WholeQuads>>;
-    using HostFar = BasicHostMapped<RelacyCpu<WholeQuads>>;
+    using Near = typename Way::SenderNear;
+
+    // A batch leaves as a row, of as many as have room.
+    class RowProducer : public Producer<Message, Far, Near> {
+       public:
+        using Producer<Message, Far, Near>::Producer;
+
+        [[nodiscard]] bool was_full() {
+            count_ = this->room_in_a_row(std::min(plan.batch, plan.messages - sent_));
+            return count_ == 0;
+        }
+        std::size_t try_push_n(Message const* row, std::size_t /*wanted*/, OutOfLine /*data*/) {
+            for (std::uint32_t i = 0; i < count_; ++i) {
+                this->template stage<plan.batch>(i, pack(row[i], 0));
+            }
+            this->template put_staged<plan.batch>(count_);
+            sent_ += count_;
+            return count_;
+        }
+
+       private:
+        std::uint32_t count_ = 0;  // that have room
+        std::uint32_t sent_ = 0;
+    };
 
     [[nodiscard]] static std::uint32_t pieces_of_a_message() {
         std::uint32_t count = 0;
         for (std::size_t quad = 0; quad < quads_of<Message>; ++quad) {
-            count += traffic.quads >> quad % quads_per_line & 1U;
+            count += M::quads >> quad % quads_per_line & 1U;
         }
         return count;
     }
 
     void produce() {
-        Producer<Message, Far, Near> producer(view_, Far(true, RelacyBulkGpu(memory_, copies_)),
-                                              Near(RelacyGpu<WholeQuads>(memory_)));
-        while (pushed_ < traffic.messages) {
-            std::uint32_t const wanted = std::min(traffic.row, traffic.messages - pushed_);
-            std::uint32_t const count = lines_of<Message> == 1
-                                            ? producer.room_in_a_row(wanted)
-                                            : std::min(wanted, producer.room(wanted));
-            if (count == 0) {
-                rl::yield(1, RL_INFO);
-                continue;
-            }
-            if (traffic.data == OutOfLine::written) data_.at(pushed_)(RL_INFO) = pushed_ + 1;
-            push(producer, count);
-            pushed_ += count;
-            RL_ASSERT(pushed_ - taken_ <= traffic.capacity);  // nothing was overwritten
-        }
+        using End = std::conditional_t<plan.batch == 1, Producer<Message, Far, Near>, RowProducer>;
+        End producer(this->view_, Far(true, RelacyBulkGpu(this->memory_, copies_)),
+                     M::template make<Near>(this->memory_));
+        this->traffic_.produce(producer);
     }
 
-    template <class Producer>
-    void push(Producer& producer, std::uint32_t count) {
-        if constexpr (lines_of<Message> == 1) {
-            for (std::uint32_t i = 0; i < count; ++i) {
-                producer.template stage<traffic.row>(i, pack(Message::make(pushed_ + i + 1), 0));
-            }
-            producer.template put_staged<traffic.row>(count);
-        } else {
-            RL_ASSERT(producer.try_push(Message::make(pushed_ + 1), traffic.data));
-        }
-    }
-
-    void consume() {
-        RelacyCpu<WholeQuads> const cpu(memory_);
-        Consumer<Message, HostNear, HostFar> consumer(view_, HostNear(nullptr, cpu),
-                                                      HostFar(one_step, nullptr, nullptr, cpu));
-        while (taken_ < traffic.messages) {
-            Message message{};
-            if (!consumer.try_pop(message)) {
-                rl::yield(1, RL_INFO);
-                continue;
-            }
-            RL_ASSERT(message == Message::make(taken_ + 1));
-            if (traffic.data == OutOfLine::written) {
-                RL_ASSERT(data_.at(taken_)(RL_INFO).load() == taken_ + 1);
-            }
-            ++taken_;
-        }
-    }
-
-    ModelMemory memory_{QuadIs::one_access, traffic.quads};
-    ModelCopies copies_{memory_};
-    RingView view_{memory_.lines(), memory_.words(), traffic.capacity, traffic.first,
-                   slot_lines_of<Message>};
-    std::array<rl::var<std::uint32_t>, traffic.messages> data_;
-    // The model's own count, known to all threads at once.
-    std::uint32_t pushed_ = 0;
-    std::uint32_t taken_ = 0;
+    ModelCopies copies_{this->memory_};
 };
 
+template <Quads quads>
+using RowsOf = ToHost<Hardware<quads>>;
+template <Quads quads>
+using LongOf = InTwoLines<ToHost<Hardware<quads>>>;
+
 // For bounded searches.
-inline constexpr BulkTraffic few_copies{.capacity = 2, .messages = 3, .quads = first_quad};
-inline constexpr BulkTraffic few_rows{
-    .capacity = 2, .messages = 3, .row = 2, .quads = first_and_last_quad};
+inline constexpr RingPlan few_copies{.capacity = 2, .messages = 3};
+inline constexpr RingPlan few_rows{.capacity = 2, .messages = 3, .batch = 2};
 // For random ones. The tags wrap on the way.
-inline constexpr BulkTraffic copies_across_the_wrap{
+inline constexpr RingPlan copies_across_the_wrap{
     .capacity = 2, .messages = 4, .first = before_the_wrap};
-inline constexpr BulkTraffic rows_across_the_wrap{
-    .capacity = 4, .messages = 7, .row = 3, .first = before_the_wrap};
+inline constexpr RingPlan rows_across_the_wrap{
+    .capacity = 4, .messages = 7, .first = before_the_wrap, .batch = 3};
 
 }  // namespace carillon::test

@@ -75,10 +75,10 @@ struct EitherPage {
 };
 using EitherPages = ChosenPages<EitherPage>;
 
+// The memory and both ends.
 template <class Way, RingPlan plan, class ProducerPages = FixedPages,
           class ConsumerPages = FixedPages>
-class RingModel : public rl::test_suite<RingModel<Way, plan, ProducerPages, ConsumerPages>, 2>,
-                  public ModelWorld<plan.tries> {
+class RingEnds : public ModelWorld<plan.tries> {
    public:
     static constexpr unsigned depth_limit = 10000;
     static constexpr std::uint32_t most_in_batch = plan.batch;
@@ -91,8 +91,6 @@ class RingModel : public rl::test_suite<RingModel<Way, plan, ProducerPages, Cons
         format_ring(view_);
         memory_.begin(view_.lines(), 2);
     }
-
-    void thread(unsigned index) { index == 0 ? produce() : consume(); }
 
     void after() { most_taken = std::max(most_taken, traffic_.taken()); }
 
@@ -112,10 +110,10 @@ class RingModel : public rl::test_suite<RingModel<Way, plan, ProducerPages, Cons
     [[nodiscard]] bool takes_on(std::uint32_t tries) const {
         return !traffic_.all_taken() && this->goes_on(tries);
     }
-    static void sent(bool any) { RingModel::tried(any); }
-    static void received(bool any) { RingModel::tried(any); }
+    static void sent(bool any) { RingEnds::tried(any); }
+    static void received(bool any) { RingEnds::tried(any); }
 
-   private:
+   protected:
     using M = typename Way::Machine;
     using Message = typename MessageThrough<Way>::Type;
 
@@ -139,7 +137,17 @@ class RingModel : public rl::test_suite<RingModel<Way, plan, ProducerPages, Cons
     RingView view_{memory_.lines(), memory_.words(), plan.capacity, plan.first,
                    slot_lines_of<Message>};
     std::array<rl::var<std::uint32_t>, plan.messages> data_;
-    RingTraffic<RingModel, Message> traffic_{*this, view_, plan.messages, plan.data};
+    RingTraffic<RingEnds, Message> traffic_{*this, view_, plan.messages, plan.data};
+};
+
+template <class Way, RingPlan plan, class... Pages>
+class RingModel : public rl::test_suite<RingModel<Way, plan, Pages...>, 2>,
+                  public RingEnds<Way, plan, Pages...> {
+   public:
+    using Ends = RingEnds<Way, plan, Pages...>;
+    using Ends::before, Ends::after;
+
+    void thread(unsigned index) { index == 0 ? this->produce() : this->consume(); }
 };
 
 // For exhaustive searches: three messages use every slot, and one again. With four tries, either
