@@ -61,10 +61,9 @@ class SharedObject {
    protected:
     // `ends` is how many the device has.
     SharedObject(Device const& device, ObjectKind kind, ObjectShape const& shape,
-                 MessageType const& type, Sequence first, unsigned ends = 1) {
-        check_shared(shape.capacity, ends, first);
-        object_ = std::make_shared<Object>(device, kind, shape, type, ends, first);
-    }
+                 MessageType const& type, Sequence first, unsigned ends = 1)
+        : object_((check_shared(shape.capacity, ends, first),
+                   std::make_shared<Object>(device, kind, shape, type, ends, first))) {}
     ~SharedObject() { object_->close(); }
     // The device's only end, for a call of this name.
     template <class End>

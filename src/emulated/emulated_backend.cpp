@@ -265,7 +265,7 @@ std::shared_ptr<Backend> open_emulated(EmulatedMemory memory, DeviceOptions cons
 
 void set_block_runner(BlockRunner runner) {
     std::lock_guard const lock(ForkMutex<BlockRunner>::get());
-    the_runner() = std::move(runner);
+    the_runner().swap(runner);  // the former one goes without the lock
 }
 
 std::function<void(unsigned)> block_of(Program const& program) {

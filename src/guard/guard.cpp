@@ -19,6 +19,7 @@ namespace {
 constexpr char const* guard_variable = "CARILLON_GUARD";
 constexpr std::chrono::seconds longest_before_abort{1};
 
+std::atomic<bool> guard_exists{false};
 std::atomic<GuardReporter*> guard_reporter{nullptr};
 std::atomic<unsigned> guard_calls{0};  // calls in progress in guard_saw
 thread_local bool guard_inside = false;
@@ -42,16 +43,21 @@ void print_and_abort(GuardReport const& report) {
 
 }  // namespace
 
-// Members go in reverse order: no call is seen, another guard may come, none is in progress.
+// Members go in reverse order: no call is seen, none is in progress, another guard may come.
 struct GuardState {
-    struct Reported {
-        explicit Reported(GuardReporter& reporter) {
-            GuardReporter* none = nullptr;
-            if (guard_reporter.compare_exchange_strong(none, &reporter)) return;
-            throw UsageError(
-                fmt::format("there is one in this process already (an own one, or that of {})",
-                            guard_variable));
+    struct Only {
+        Only() {
+            if (guard_exists.exchange(true)) {
+                throw UsageError(
+                    fmt::format("there is one in this process already (an own one, or that of {})",
+                                guard_variable));
+            }
         }
+        ~Only() { guard_exists = false; }
+        Only& operator=(Only&&) = delete;
+    };
+    struct Reported {
+        explicit Reported(GuardReporter& reporter) { guard_reporter = &reporter; }
         ~Reported() {
             guard_reporter = nullptr;
             while (guard_calls.load() != 0) sched_yield();
@@ -65,6 +71,7 @@ struct GuardState {
         watch = watch_cuda_calls(guard_saw);
     }
 
+    Only only;
     GuardReporter reporter;
     Reported reported;
     std::shared_ptr<void> watch;

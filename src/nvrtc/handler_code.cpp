@@ -182,10 +182,13 @@ std::filesystem::path HandlerCache::file_of(std::string_view key) const {
 
 std::optional<Nvrtc::Compiled> HandlerCache::find(std::string const& key) const {
     auto& [mutex, all] = PerProcess<CompiledHere>::get();
-    std::lock_guard const lock(mutex);
-    if (auto const here = all.find(key); here != all.end()) return here->second;
+    {
+        std::lock_guard const lock(mutex);
+        if (auto const here = all.find(key); here != all.end()) return here->second;
+    }
     auto found = find_file(key);
-    if (found) all.emplace(key, *found);
+    std::lock_guard const lock(mutex);
+    if (found) all.insert_or_assign(key, *found);
     return found;
 }
 

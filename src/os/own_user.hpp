@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How this process sees another process's user, and the descriptors that it may open for him. A
-// new descriptor gets the lowest free number, so a number tells how many are open, whoever has
-// opened them.
+// How this process sees another process's user: who he is, what share he may have, and the
+// descriptors that it may open for him. A new descriptor gets the lowest free number, so a number
+// tells how many are open, whoever has opened them.
 #pragma once
 
 #include <sys/types.h>
@@ -47,8 +47,8 @@ struct UserShare {
     std::size_t of_others;  // all of them together
 };
 
-// A quarter is kept, but for what `per_user` allows one user; 0: it says nothing, and one user may
-// have half of it, and one at least.
+// A quarter is kept, but for what `per_user` allows one user; if that is 0,
+// one user may have half, and one at least.
 [[nodiscard]] inline UserShare share_of(std::size_t there, std::size_t per_user = 0) {
     std::size_t const said = std::min(per_user, there);
     return {said != 0 ? said : std::max<std::size_t>(there / 2, 1),

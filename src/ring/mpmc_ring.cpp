@@ -55,7 +55,7 @@ MpmcRingMemory::MpmcRingMemory(Device const& device, MpmcRingOptions const& opti
     auto const view = [&](void* of_consumers, void* of_producers) {
         auto* const there = static_cast<std::byte*>(of_consumers);
         auto* const here = static_cast<std::byte*>(of_producers);
-        return MpmcRingView{reinterpret_cast<Line*>(there + at.slots),
+        return MpmcRingView{reinterpret_cast<Line*>(there + at.lines),
                             reinterpret_cast<std::uint64_t*>(there + at.given_up),
                             reinterpret_cast<std::uint64_t*>(there + at.taken),
                             reinterpret_cast<std::uint64_t*>(there + at.left),

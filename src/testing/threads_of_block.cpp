@@ -51,14 +51,15 @@ std::atomic<bool> is_there{false};
 
 ThreadedBlocks::ThreadedBlocks(std::uint64_t seed, std::size_t stack_bytes) try {
     detail::require_stack(stack_bytes);
-    if (is_there.exchange(true)) {
-        throw UsageError("there is another one: it would decide how kernels run no more");
-    }
-    detail::set_block_runner([=](unsigned threads, unsigned block, auto const& run_block) {
+    detail::BlockRunner runner = [=](unsigned threads, unsigned block, auto const& run_block) {
         detail::in_call(class_name, [&] {
             detail::FiberBlock(threads, stack_bytes).run(seed, block, [&] { run_block(block); });
         });
-    });
+    };
+    if (is_there.exchange(true)) {
+        throw UsageError("there is another one: it would decide how kernels run no more");
+    }
+    detail::set_block_runner(std::move(runner));
 } catch (...) {
     detail::throw_named(class_name);
 }

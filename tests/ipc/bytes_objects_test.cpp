@@ -22,7 +22,7 @@ using namespace std::chrono_literals;
 using Value = std::vector<std::byte>;
 using MailboxTo = Mailbox<Bytes, Direction::to_device>;
 using MailboxFrom = Mailbox<Bytes, Direction::to_host>;
-using Chunks = ChunkRing<Bytes>;
+using ByteChunks = ChunkRing<Bytes>;
 
 // All bytes are the same: a value that is of two versions shows.
 Value value_of(std::size_t size, unsigned seed) { return Value(size, std::byte(seed)); }
@@ -138,7 +138,7 @@ TEST_F(BytesObjectsTest, chunkRingsOfAnotherProcess) {
     auto reads = heaps.device_handle();
     server().add("heaps", heaps);
     server().add("bare", bare);
-    Chunks ring = owner_.chunk_ring<Bytes>("heaps", {sizeof(Taken)});
+    ByteChunks ring = owner_.chunk_ring<Bytes>("heaps", {sizeof(Taken)});
     EXPECT_EQ(ring.chunks(), 4U);
     EXPECT_EQ(ring.chunk_bytes(), 1000U);
     for (std::uint16_t i = 0; i < 20; ++i) {
@@ -171,7 +171,7 @@ TEST_F(BytesObjectsTest, metadataThatLieElsewhereAreRefused) {
 }
 
 TEST(BytesChunksTest, areReadAndReleasedOnTheDevice) {
-    Chunks ring(Device::open("emulated"), 3, {.chunk_bytes = 100, .chunks = 4});
+    ByteChunks ring(Device::open("emulated"), 3, {.chunk_bytes = 100, .chunks = 4});
     auto kernel = ring.device_handle();
     EXPECT_FALSE(kernel.try_take());
     for (unsigned i = 0; i < 20; ++i) {
@@ -192,7 +192,7 @@ TEST(BytesChunksTest, areReadAndReleasedOnTheDevice) {
 }
 
 TEST(BytesChunksTest, bothEndsAreUsedAtOnce) {
-    Chunks ring(Device::open("emulated"), 0, {.chunk_bytes = 64, .chunks = 2});
+    ByteChunks ring(Device::open("emulated"), 0, {.chunk_bytes = 64, .chunks = 2});
     std::jthread const kernel([end = ring.device_handle()](std::stop_token const& stop) mutable {
         while (!stop.stop_requested()) {
             if (auto const chunk = end.try_take()) {
@@ -207,9 +207,10 @@ TEST(BytesChunksTest, bothEndsAreUsedAtOnce) {
 
 TEST(BytesChunksTest, whatMakesNoSenseIsRefused) {
     Device const device = Device::open("emulated");
-    CARILLON_EXPECT_ERROR(Chunks(device, 41), UsageError, "a meta of 41 bytes, which are 0 to 40");
-    CARILLON_EXPECT_ERROR(Chunks(device, 4, {.chunks = 3}), UsageError, "3");
-    Chunks ring(device, 4, {.chunk_bytes = 10, .chunks = 2});
+    CARILLON_EXPECT_ERROR(ByteChunks(device, 41), UsageError,
+                          "a meta of 41 bytes, which are 0 to 40");
+    CARILLON_EXPECT_ERROR(ByteChunks(device, 4, {.chunks = 3}), UsageError, "3");
+    ByteChunks ring(device, 4, {.chunk_bytes = 10, .chunks = 2});
     (void)ring.device_handle();
     CARILLON_EXPECT_ERROR((void)ring.device_handle(), UsageError, "");
     Chunk<Bytes> chunk = ring.claim(1s);
@@ -231,7 +232,7 @@ TEST(BytesEndsTest, bytesAtANullPointerAreRefused) {
     Ring<Bytes, Direction::to_host> from(device, 4);
     MailboxTo limits(device, Value(4));
     MailboxFrom status(device, Value(4));
-    Chunks ring(device, 4, {.chunk_bytes = 10, .chunks = 2});
+    ByteChunks ring(device, 4, {.chunk_bytes = 10, .chunks = 2});
     Chunk<Bytes> chunk = ring.claim(1s);
     auto takes = to.device_handle();
     auto sends = from.device_handle();

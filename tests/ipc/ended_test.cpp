@@ -97,7 +97,7 @@ TEST_F(EndedTest, handlerMayThrowWhatIsNoException) {
 
 TEST_F(EndedTest, drainThatTimesOutMayBeAskedAgain) {
     Gate gate;
-    auto owned = kernel<GatedHandler>({.blocks = 2}, {&gate});
+    auto owned = kernel<HeldHandler>({.blocks = 2}, {&gate});
     Server const server = owned.serve(path());
     auto idle = connect().channel<Ask, Told>();
     auto channel = connect().channel<Ask, Told>();
@@ -115,7 +115,7 @@ TEST_F(EndedTest, drainThatTimesOutMayBeAskedAgain) {
 
 TEST_F(EndedTest, drainDoesNotWaitForWhoHasGone) {
     Gate gate;
-    auto owned = kernel<GatedHandler>({}, {&gate});
+    auto owned = kernel<HeldHandler>({}, {&gate});
     Server const server = owned.serve(path());
     std::optional<Connection> connection(connect());
     {

@@ -34,7 +34,7 @@ struct Gate {
     std::atomic<bool> begun = false;
     std::atomic<bool> open = false;
 };
-struct GatedHandler {
+struct HeldHandler {
     Gate* gate;
 
     Told operator()(Ask const& ask) const {
@@ -94,7 +94,7 @@ class WithDevice : public AtPath<Base, Owner> {
         : device_(Device::open(selector)) {}
 
     [[nodiscard]] Device const& device() const { return device_; }
-    // Its blocks sleep while they wait.
+    // A kernel whose blocks sleep while they wait.
     template <class Handler = CountingHandler, class Requests = SharedChannels>
     [[nodiscard]] PersistentKernel<Handler, Requests> kernel(KernelOptions options = {},
                                                              Handler const& handler = {}) const {

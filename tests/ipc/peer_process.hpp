@@ -138,7 +138,7 @@ class Process {
     std::string read_;
 };
 
-// Waits until it says so.
+// Starts a process, and waits until it prints the line `says`.
 inline Process started(std::vector<std::string> arguments, std::string const& says) {
     Process process(std::move(arguments));
     EXPECT_EQ(process.line(), says);

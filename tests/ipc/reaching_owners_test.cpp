@@ -231,7 +231,7 @@ TEST_F(ReachingOwnersTest, clientThatWaitsPassesOverAnOwnerThatDoesNotAnswer) {
 // again, and gives up each time. 3. The block is free.
 TEST_F(ReachingOwnersTest, clientThatAsksAgainAsksForOneChannelAlone) {
     Gate gate;
-    auto const served = kernel<GatedHandler>({}, {&gate});
+    auto const served = kernel<HeldHandler>({}, {&gate});
     Server const server = served.serve(path(), quiet({.channels_per_connection = 1}));
     {
         Connection const before(path());

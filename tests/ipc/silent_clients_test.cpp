@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 
 class SilentClientsTest : public WithDevice<> {
    protected:
-    using Kernel = PersistentKernel<GatedHandler, SharedChannels>;
+    using Kernel = PersistentKernel<HeldHandler, SharedChannels>;
 
     [[nodiscard]] Kernel& kernel() { return kernel_; }
     [[nodiscard]] bool begun() const { return gate_.begun; }
@@ -28,7 +28,7 @@ class SilentClientsTest : public WithDevice<> {
 
    private:
     Gate gate_;
-    Kernel kernel_ = WithDevice::kernel<GatedHandler>({.blocks = 2, .stuck_after = 1h}, {&gate_});
+    Kernel kernel_ = WithDevice::kernel<HeldHandler>({.blocks = 2, .stuck_after = 1h}, {&gate_});
     std::shared_ptr<void> const whatever_comes_{nullptr, [this](void*) { go_on(); }};
 };
 

@@ -56,7 +56,7 @@ inline bool say_too_much(detail::UnixSocket const& stranger) {
     return ::send(stranger.fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL) > 0;
 }
 
-// One that has introduced itself.
+// A stranger that has introduced itself to the owner.
 inline detail::UnixSocket known_at(std::string const& path, std::string const& name = "stranger") {
     detail::UnixSocket known = stranger_at(path);
     EXPECT_TRUE(say(known, detail::Hello{name}));

@@ -192,7 +192,7 @@ using WaitingAsksTest = WithDevice<>;
 // is free. 3. It has the second, and the first when that is.
 TEST_F(WaitingAsksTest, thoseThatCanBeAnsweredAre) {
     Gate gate;
-    auto const busy = kernel<GatedHandler>({}, {&gate});
+    auto const busy = kernel<HeldHandler>({}, {&gate});
     auto const idle = kernel();
     Server server = busy.serve(path());
     server.add("idle", idle);

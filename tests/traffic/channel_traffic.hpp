@@ -19,7 +19,7 @@ using namespace detail;
 
 inline constexpr std::uint64_t sm_in_test = 7;
 
-// The counters of a client of a pool, which any block serves, are the client's own memory.
+// Any block serves a pool's client: so the client's counters are its own memory, not the world's.
 template <class Near>
 struct NearWithCounters : Near {
     NearWithCounters(Near const& near, CounterWords* own) : Near(near), counters(own) {}
@@ -36,11 +36,12 @@ struct NearWithCounters : Near {
 enum class ChannelStep : std::uint8_t { submit, submit_row, take, abandon, nothing };
 
 // A world says what the protocol leaves open:
-//   draw_step(), choose(count)  what the host does now; with which of its requests
+//   draw_step(), choose(count)  what the host does now; with which of its requests: for command()
+//       and command_pool(), as hasty() and stepped() are
 //   hasty()  whether the host stops the block while replies are under way
 //   write_request(i), read_request(i), write_reply(i), read_reply(i)  data that messages name
 //   requests_refer, replies_refer  whether they have data
-//   in_any_order  whether several blocks serve
+//   in_any_order  whether blocks may serve requests in any order
 //   served(i)  the block has seen request i
 //   await(word, near)  waits for a flag of the block
 //   stepped(step, any), settle()  the host has made a step; it has had all replies

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What goes over a ring that many share, in every world: message i of producer p. Each is taken
 // once, whole, with its data, and has its place in the ring behind its producer's earlier ones;
-// none is overwritten before it is taken.
+// none is overwritten before it is taken. A world requires all_taken() at its end.
 #pragma once
 
 #include <array>

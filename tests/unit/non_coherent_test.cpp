@@ -341,7 +341,7 @@ TEST(MpmcRingLayoutTest, partsShareNoAtomAndNoPairOfLines) {
     for (std::size_t const atom : {1U, 64U, 256U, 1024U}) {
         detail::MpmcRingLayout const at(64, 1, 8, 3, atom);
         std::size_t const unit = std::max<std::size_t>(atom, 128);
-        for (std::size_t const part : {at.slots, at.given_up, at.taken, at.claimed, at.credits,
+        for (std::size_t const part : {at.lines, at.given_up, at.taken, at.claimed, at.credits,
                                        at.records, at.of_producers.size()}) {
             EXPECT_EQ(part % unit, 0U);
         }

@@ -24,7 +24,7 @@ class ModelClock {
     [[nodiscard]] static std::uint32_t sm() { return sm_in_test; }
 };
 
-// The calls of one channel, with data both ways.
+// The calls of one client, with data both ways.
 template <class Message, std::uint32_t calls, bool in_any_order_ = false>
 class ModelCalls : public ModelWorld<0> {
    public:

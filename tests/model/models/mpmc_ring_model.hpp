@@ -257,8 +257,11 @@ class MpmcRingModel : public rl::test_suite<MpmcRingModel<shape, NearCpu, Far>, 
         using DeviceFar = BasicDeviceFar<ClaimingGpu>;
         MpmcConsumer<Message, DeviceNear, DeviceFar, OneThread> consumer(
             view_, DeviceNear(LookingGpu(memory_)), DeviceFar(ClaimingGpu(memory_)));
+        Sequence last = 0;  // that was taken; numbers that were given up are passed over
         while (!traffic_.all_taken(1) || (traffic_.taken(0) == 0 && !died_)) {
             bool const any = consumer.poll([&](Message const& message, Sequence sequence) {
+                RL_ASSERT(sequence > last);
+                last = sequence;
                 traffic_.take(message, sequence);
             });
             if (!any) rl::yield(1, RL_INFO);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// MpmcTraffic to either side, as Relacy's threads that live: of two producers and a consumer, or of
-// a producer and two consumers of which one ends and leaves its stripe to the other.
+// MpmcTraffic to either side by Relacy's threads, none of which dies: two producers and a consumer,
+// or a producer and two consumers. One of these ends and leaves its stripe to the other.
 #pragma once
 
 #include <algorithm>

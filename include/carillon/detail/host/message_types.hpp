@@ -41,7 +41,8 @@ template <class T, class Described = T>
             type_name(mangled_name<Described>())};
 }
 
-// Adds a command with its opcode, or a reply, to a packet's type: its size and type count.
+// Adds a command, by its opcode, size and type, or a reply, by its size and type, to the type of a
+// packet.
 template <class One>
 void add_to(MessageType& packet, std::uint64_t opcode = 0) {
     std::uint64_t const number = (opcode << 32U) + (sizeof(One) << 16U) + alignof(One);

@@ -52,7 +52,7 @@ struct MpmcRingLayout {
                    std::size_t producers, std::size_t atom)
         : of_consumers(unit(atom)),
           of_producers(unit(atom)),
-          slots(of_consumers.take(capacity * slot_lines * sizeof(Line))),
+          lines(of_consumers.take(capacity * slot_lines * sizeof(Line))),
           given_up(of_consumers.take(capacity * sizeof(std::uint64_t))),
           taken(of_consumers.take(sizeof(std::uint64_t))),
           left(of_consumers.take(MpmcRingView::left_words(static_cast<std::uint32_t>(capacity),
@@ -64,12 +64,12 @@ struct MpmcRingLayout {
 
     [[nodiscard]] static std::size_t unit(std::size_t atom) {
         constexpr std::size_t cache_line_pair = 128;
-        return std::max(cache_line_pair, atom);
+        return (std::max)(cache_line_pair, atom);
     }
 
     Pieces of_consumers;
     Pieces of_producers;
-    std::size_t slots;  // these four are in the consumers' memory
+    std::size_t lines;  // these four are in the consumers' memory
     std::size_t given_up;
     std::size_t taken;
     std::size_t left;
