@@ -9,7 +9,6 @@
 #include "carillon/detail/protocol/channel_view.hpp"   // IWYU pragma: export
 #include "carillon/detail/protocol/flag_protocol.hpp"
 
-CARILLON_BEGIN_POLICY_CODE
 namespace carillon::detail {
 
 // IdlePolicy, for a block.
@@ -40,12 +39,14 @@ class BasicBlockControl {
     CARILLON_HD void limit_silence(std::uint64_t silence_ns) { silence_ns_ = silence_ns; }
     CARILLON_HD void rest_by(BlockRest const& rest) { rest_ = rest; }
 
+    CARILLON_POLICY_CODE
     CARILLON_HD void report_started() {
         began_ns_ = heard_ns_ = beaten_ns_ = clock_.now_ns();
         sm_.set(clock_.sm());
         started_.set(true, OutOfLine::written);  // the host then reads the SM
     }
 
+    CARILLON_POLICY_CODE
     CARILLON_HD void report_ended() {
         if constexpr (requires { far_.settle(); }) far_.settle();
         ended_.set(reason_);
@@ -53,10 +54,12 @@ class BasicBlockControl {
 
     // Whether to end. Only one of many calls looks at the stop word: a look costs as much as a
     // poll.
+    CARILLON_POLICY_CODE
     CARILLON_HD bool should_stop() { return look_due() && stop_now(); }
     // Whether this is a call that looks.
     [[nodiscard]] CARILLON_HD bool look_due() { return ++looks_ % polls_before_look == 0; }
     // Whether to end; looks at once.
+    CARILLON_POLICY_CODE
     CARILLON_HD bool stop_now() {
         looked();
         Quad const words = near_.load_pair(&control_->stop);
@@ -83,6 +86,7 @@ class BasicBlockControl {
 
     // A request was served. True if the last look at the stop word is a while ago: a stop must not
     // wait for many requests, or for one that takes long. The next should_stop() looks then.
+    CARILLON_POLICY_CODE
     CARILLON_HD bool busy() {
         spins_ = 0;
         idle_polls_ = 0;
@@ -96,6 +100,7 @@ class BasicBlockControl {
     // work between the two took no longer than some microseconds.
     [[nodiscard]] CARILLON_HD bool was_quick() const { return took_ticks_ < quick_ticks; }
     // A poll found nothing. True if it slept: after a sleep a look at the stop word is cheap.
+    CARILLON_POLICY_CODE
     CARILLON_HD bool idle() {
         spin();
         return rest(1);
@@ -108,6 +113,7 @@ class BasicBlockControl {
         std::uint32_t const left = rest_.polls - idle_polls_;
         return left == 0 ? 1 : left < polls_before_look ? left : polls_before_look;
     }
+    CARILLON_POLICY_CODE
     CARILLON_HD bool rest(std::uint32_t polls) {
         if (!may_rest()) return false;
         if (idle_polls_ < rest_.polls) {
@@ -196,4 +202,3 @@ struct KernelBlocks {
 };
 
 }  // namespace carillon::detail
-CARILLON_END_POLICY_CODE

@@ -11,7 +11,6 @@
 #include "carillon/detail/machine/group.hpp"
 #include "carillon/detail/protocol/lease.hpp"
 
-CARILLON_BEGIN_POLICY_CODE
 namespace carillon::detail {
 
 // A block's control while it serves one lease: it also ends with the lease.
@@ -20,6 +19,7 @@ class LeaseControl : public Control {
    public:
     // Rests as if it had never waited: only the block's first thread has waited for the lease, and
     // lanes that sweep together must poll equally often before they rest, or they never meet again.
+    CARILLON_POLICY_CODE
     CARILLON_HD LeaseControl(Control const& block, Reader const& lease, std::uint64_t number)
         : Control(block), lease_(lease), number_(number) {
         Control::busy();
@@ -27,7 +27,9 @@ class LeaseControl : public Control {
 
     CARILLON_HD void report_started() const {}  // the block has done so
     CARILLON_HD void report_ended() const {}
+    CARILLON_POLICY_CODE
     CARILLON_HD bool should_stop() { return Control::look_due() && stop_now(); }
+    CARILLON_POLICY_CODE
     CARILLON_HD bool stop_now() { return Control::stop_now() || lease_.number() != number_; }
 
    private:
@@ -45,6 +47,7 @@ struct LeaseTurn {
 // Serves every lease by `serve(channel, control)`, until told to stop; without a lease it calls
 // `rested()`, like serve() calls idle(). All of `threads` call it; only the first one uses control
 // and lease.
+CARILLON_POLICY_CODE
 template <class Control, class Reader, SharingGroup Threads, class Serve, class Rested>
 CARILLON_HD void serve_leases(Control control, Reader lease, Threads threads, Serve&& serve,
                               Rested&& rested) {
@@ -119,4 +122,3 @@ struct LeaseBody {
 };
 
 }  // namespace carillon::detail
-CARILLON_END_POLICY_CODE

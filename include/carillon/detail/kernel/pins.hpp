@@ -10,7 +10,6 @@
 
 #include "carillon/detail/access/device_near_far.hpp"
 
-CARILLON_BEGIN_POLICY_CODE
 namespace carillon::detail {
 
 // The roles, for the blocks. Trivially copyable.
@@ -24,6 +23,7 @@ class PinTable {
 
     // The role of the calling block, or no_role: then the block returns. One thread of each block
     // calls it, once.
+    CARILLON_POLICY_CODE
     CARILLON_HD std::uint32_t claim(unsigned block) const {
         if (words_ == nullptr) return block;
         std::uint32_t role = claim_one_for(DeviceClock::sm());
@@ -44,6 +44,7 @@ class PinTable {
     // How long an unwanted block waits for wanted ones: they start microseconds apart.
     static constexpr std::uint64_t patience_ns = 1'000'000;
 
+    CARILLON_POLICY_CODE
     CARILLON_HD std::uint32_t claim_one_for(std::uint32_t sm) const {
         for (std::uint32_t role = 0; role < roles_; ++role) {
             if (near_load(wanted_at(role)) == sm && try_claim(role)) return role;
@@ -51,6 +52,7 @@ class PinTable {
         return no_role;
     }
 
+    CARILLON_POLICY_CODE
     CARILLON_HD std::uint32_t claim_one_left() const {
         DeviceClock const clock;
         std::uint64_t const began = clock.now_ns();
@@ -67,6 +69,7 @@ class PinTable {
     }
 
     // No order is needed: the block with a role reads nothing that another block wrote.
+    CARILLON_POLICY_CODE
     CARILLON_HD bool try_claim(std::uint32_t role) const {
         DeviceNear const near;
         std::uint64_t* const taken = words_ + wanted_at(role) - 1;
@@ -75,6 +78,7 @@ class PinTable {
         return true;
     }
 
+    CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD std::uint64_t near_load(std::uint32_t word) const {
         return DeviceNear().load_word(words_ + word);
     }
@@ -90,6 +94,7 @@ struct PinnedBody {
     PinTable pins;
     Body body;
 
+    CARILLON_POLICY_CODE
     CARILLON_HD void operator()(unsigned block) {
         detail::check_device_call<void, std::uint32_t>(body);
         std::uint32_t const role = pins.claim(block);
@@ -98,4 +103,3 @@ struct PinnedBody {
 };
 
 }  // namespace carillon::detail
-CARILLON_END_POLICY_CODE

@@ -11,11 +11,11 @@
 #include "carillon/detail/protocol/endpoints.hpp"
 #include "carillon/detail/wire/config.hpp"
 
-CARILLON_BEGIN_POLICY_CODE
 namespace carillon::detail {
 
 // Sweeps by `look()`, which returns whether it served anyone, until told to stop; calls `rested()`
 // when a lane has found nothing for many sweeps in a row.
+CARILLON_POLICY_CODE
 template <class Control, VotingGroup Lanes, class Look, class Rested>
 CARILLON_HD void sweep_until_stopped(Control& control, Lanes const& lanes, Look&& look,
                                      Rested&& rested) {
@@ -60,6 +60,7 @@ struct Turn {
 };
 
 // Waits for room for a reply; false if it is time to end instead.
+CARILLON_POLICY_CODE
 template <class Channel, class Handler, class Control>
 CARILLON_HD bool await_room(Channel& channel, Handler& handler, Control& control) {
     if (!channel.replies.was_full()) [[likely]]
@@ -82,12 +83,15 @@ struct ReplyRow {
     Channel& channel;
     std::uint32_t count = 0;
 
+    CARILLON_POLICY_CODE
     CARILLON_HD explicit ReplyRow(Channel& to) : channel(to) {}
     // Number `i` is the next one.
+    CARILLON_POLICY_CODE
     CARILLON_HD void put(std::uint32_t i, Reply const& reply) {
         channel.replies.template stage<most>(i, pack<Reply>(reply, 0));
         count = i + 1;
     }
+    CARILLON_POLICY_CODE
     CARILLON_HD ~ReplyRow() {
         if (count != 0) channel.replies.template put_staged<most>(count);
     }
@@ -96,6 +100,7 @@ struct ReplyRow {
 // Serves requests that are there already, as long as there are any: they are loaded together, and
 // their replies leave together. It is for quick handlers: a reply waits for those of its row.
 // Returns whether a look at the stop word is due.
+CARILLON_POLICY_CODE
 template <class Channel, class Handler, class Control>
 CARILLON_HD bool serve_rows(Channel& channel, Handler& handler, Control& control) {
     using Request = typename Channel::RequestMessage;
@@ -116,6 +121,7 @@ CARILLON_HD bool serve_rows(Channel& channel, Handler& handler, Control& control
 }
 
 // Answers every request by `handler`, until told to stop.
+CARILLON_POLICY_CODE
 template <class Request, class Reply, class Near, class Far, class Pages, class Handler,
           class Control>
 CARILLON_HD void serve(DeviceChannel<Request, Reply, Near, Far, Pages> channel, Handler& handler,
@@ -158,6 +164,7 @@ CARILLON_HD void serve(DeviceChannel<Request, Reply, Near, Far, Pages> channel, 
 // Serves by all of `threads` together: the first thread takes work, all call `handle(work)`, and
 // the first answers with its result. `take(work)` returns whether there was work, with room for its
 // answer. All run the handler's idle() too. Only the first thread uses control.
+CARILLON_POLICY_CODE
 template <class Work, class Control, SharingGroup Threads, class Handler, class Take, class Handle,
           class Answer>
 CARILLON_HD void serve_by_turns(Control& control, Threads threads, Handler& handler, Take&& take,
@@ -206,6 +213,7 @@ CARILLON_HD void serve_by_turns(Control& control, Threads threads, Handler& hand
 // for a request, all run the handler with it, and the reply is the first one's result. With
 // `has_express` requests of `express` come before those of `channel`: they wait only for the
 // request that is being served.
+CARILLON_POLICY_CODE
 template <class Channel, class Handler, class Control, SharingGroup Threads>
 CARILLON_HD void serve_together(bool has_express, Channel express, Channel channel,
                                 Handler& handler, Control control, Threads threads) {
@@ -248,4 +256,3 @@ CARILLON_HD void serve_together(bool has_express, Channel express, Channel chann
 }
 
 }  // namespace carillon::detail
-CARILLON_END_POLICY_CODE

@@ -14,12 +14,12 @@
 #include "carillon/detail/protocol/flag_protocol.hpp"
 #include "carillon/detail/protocol/ring_pages.hpp"
 
-CARILLON_BEGIN_POLICY_CODE
 namespace carillon::detail {
 
 // Serves one request of `channel`, whose doorbell is heard as `rung`; returns whether there was
 // one. The doorbell is ahead of the taken requests, so there is a line or there will be. A request
 // stays in the ring while its reply has no room: no other channel waits for this one's host.
+CARILLON_POLICY_CODE
 template <class Channel, class Handler>
 CARILLON_HD bool serve_heard(Channel& channel, Sequence rung, Handler& handler) {
     // Doorbell and line arrive in any order, but hardly apart: a late line is looked at a few times
@@ -49,6 +49,7 @@ class Watched {
     // Whether it has work, now that its doorbell is heard as `rung`.
     [[nodiscard]] CARILLON_HD bool concerned(Sequence rung) const { return rung >= due_; }
 
+    CARILLON_POLICY_CODE
     template <class Handler>
     CARILLON_HD bool serve(Sequence rung, Handler& handler) {
         if (!concerned(rung) || !serve_heard(channel_, rung, handler)) return false;
@@ -57,6 +58,7 @@ class Watched {
     }
 
     // Call it when no request has come for a while.
+    CARILLON_POLICY_CODE
     CARILLON_HD void rest() { channel_.requests.return_held(); }
 
    private:
@@ -72,6 +74,7 @@ class Watched {
 // when the sweep looked at the doorbell and its reply has room. So a request that a sweep finds
 // waits for at most count - 1 others; before that it may have missed the current sweep, which adds
 // as many.
+CARILLON_POLICY_CODE
 template <class Channel, class Handler, class Control, class Near = DeviceNear,
           VotingGroup Lanes = WarpLanes>
 CARILLON_HD void serve_watch(Channel* channels, unsigned count, std::uint64_t const* doorbells,
@@ -170,4 +173,3 @@ struct WatchBody {
 };
 
 }  // namespace carillon::detail
-CARILLON_END_POLICY_CODE
