@@ -29,9 +29,11 @@ std::string describe_frame(void* address) {
     return fmt::format("{} ({})", boost::core::demangle(info.dli_sname), where);
 }
 
+// The object's name is the text's beginning, or what is in its last bracket.
 bool is_of_cuda(std::string const& frame) {
-    return frame.find("libcupti.") != frame.npos || frame.find("libcuda.") != frame.npos ||
-           frame.find("libcudart.") != frame.npos;
+    std::string_view const object = std::string_view(frame).substr(frame.rfind('(') + 1);
+    return object.starts_with("libcupti.") || object.starts_with("libcuda.") ||
+           object.starts_with("libcudart.");
 }
 
 constexpr std::string_view why_frees = "it frees only after every kernel of the context has ended";

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Owners and clients of other versions. Former ones had a protocol for kernels ("CRLN") and another
 // for stores ("CRST"). Each end says that the other has another version, and neither waits for
-// ever. P is an owner, C a client. Former versions sent
-// the bytes that stand here; those of the next version are today's with its number.
+// ever. P is an owner, C a client. Former versions sent the bytes that stand here; those of the
+// next version are today's with its number.
 #include <gtest/gtest.h>
 
 #include <array>
