@@ -160,10 +160,11 @@ void fields(auto& wire, Seen& seen) {
     bool has_store = seen.store.has_value();
     StoreStatus store = seen.store.value_or(StoreStatus{});
     wire_flag(wire, "has_store", has_store);
-    wire.raw("buffers", store.buffers);
-    wire.raw("sealed_buffers", store.sealed);
-    wire.raw("buffer_bytes", store.bytes);
-    wire.raw("most_buffer_bytes", store.most_bytes);
+    std::uint64_t const most = has_store ? most_numbers : 0;
+    wire_number(wire, "buffers", store.buffers, 0, most);
+    wire_number(wire, "sealed_buffers", store.sealed, 0, most);
+    wire_number(wire, "buffer_bytes", store.bytes, 0, most);
+    wire_number(wire, "most_buffer_bytes", store.most_bytes, 0, most);
     seen.store = has_store ? std::optional(store) : std::nullopt;
 }
 
