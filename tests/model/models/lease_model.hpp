@@ -1,32 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Leases of a block, one after the other in the same memory, as Relacy's threads.
+// Leases of a block, one after the other in the same memory, and objects that their owner sets, as
+// Relacy's threads.
 #pragma once
 
 #include <array>
 #include <cstdint>
 
-#include "carillon/detail/protocol/lease.hpp"
 #include "model/machine/machines.hpp"
 #include "model/machine/relacy.hpp"
+#include "model/machine/waiting.hpp"
+#include "traffic/lease_traffic.hpp"
 
 namespace carillon::test {
 using namespace detail;
 
-// A channel is two words: one that the owner lays out and the block reads, one that the block
-// writes and the owner wipes. Neither is atomic: a lease that begins or ends without its order is a
-// data race.
+// The memory of a lease's line and status, and the two ends there.
 template <class M>
-class LeaseModel : public rl::test_suite<LeaseModel<M>, 2> {
+class LeaseMemory {
    public:
-    static constexpr unsigned depth_limit = 1000;
-    static constexpr std::uint64_t last = 2;
-
-    void before() { memory_.begin(0, words); }
-
-    void thread(unsigned index) { index == 0 ? own() : serve(); }
-
-   private:
-    static constexpr unsigned words = 2 * sizeof(LeaseLine) / sizeof(Word);
+    void begin() { memory_.begin(0, 2 * sizeof(LeaseLine) / sizeof(Word)); }
 
     [[nodiscard]] LeaseTable table() {
         Word* const line = memory_.words();
@@ -34,46 +26,49 @@ class LeaseModel : public rl::test_suite<LeaseModel<M>, 2> {
                 reinterpret_cast<LeaseStatus*>(line + sizeof(LeaseLine) / sizeof(Word)),
                 ChannelShape{2}};
     }
-
-    void own() {
-        LeaseWriter writer(table(), 0, M::template make<typename M::HostNear>(memory_),
-                           M::template make<typename M::HostFar>(memory_));
-        for (std::uint64_t k = 1; k <= last; ++k) {
-            laid_out_(RL_INFO) = k;
-            writer.begin({nullptr, nullptr, 1, ChannelShape{2}, k, nullptr, true});
-            writer.end();
-            while (!writer.over()) rl::yield(1, RL_INFO);
-            answered_(RL_INFO) = 0;
-        }
-        // The last lease, which tells the block to end.
-        writer.begin({nullptr, nullptr, 1, ChannelShape{2}, last + 1, nullptr, true});
+    template <class Policy>
+    [[nodiscard]] Policy make() {
+        return M::template make<Policy>(memory_);
     }
 
-    void serve() {
-        LeaseReader const lease(table(), 0, M::template make<typename M::DeviceNear>(memory_),
-                                M::template make<typename M::DeviceFar>(memory_));
-        Word seen = 0;
-        for (;;) {
-            Word const number = lease.number();
-            RL_ASSERT(number >= seen);
-            if (number == seen) {
-                rl::yield(1, RL_INFO);
-                continue;
-            }
-            seen = number;
-            if (!is_leased(number)) {
-                lease.report_free(number);
-                continue;
-            }
-            Sequence const first = lease.place().first;
-            RL_ASSERT(first == (number + 1) / 2);
-            if (first > last) return;
-            RL_ASSERT(laid_out_(RL_INFO).load() == first);
-            answered_(RL_INFO) = first;
-        }
-    }
-
+   private:
     ModelMemory memory_{M::quad_is, M::quads};
+};
+
+// LeaseTraffic. The two words of the channel are not atomic: a lease that begins or ends without
+// its order is a data race.
+template <class M>
+class LeaseModel : public rl::test_suite<LeaseModel<M>, 2>, public ModelWorld<0> {
+   public:
+    static constexpr unsigned depth_limit = 1000;
+
+    void before() { memory_.begin(); }
+
+    void thread(unsigned index) {
+        if (index == 0) {
+            traffic_.own(memory_.template make<typename M::HostNear>(),
+                         memory_.template make<typename M::HostFar>());
+        } else {
+            traffic_.serve(memory_.template make<typename M::DeviceNear>(),
+                           memory_.template make<typename M::DeviceFar>());
+        }
+    }
+
+    LaidOut lay_out(std::uint64_t k) {
+        laid_out_(RL_INFO) = k;
+        return {nullptr, nullptr};
+    }
+    void take_back() { answered_(RL_INFO) = 0; }
+    static void look(std::uint64_t /*k*/) {}
+    [[nodiscard]] std::uint64_t laid_out(ChannelTable const& /*place*/) {
+        return laid_out_(RL_INFO).load();
+    }
+    void answer(ChannelTable const& /*place*/, std::uint64_t k) { answered_(RL_INFO) = k; }
+    [[nodiscard]] static bool answers_again() { return false; }
+
+   private:
+    LeaseMemory<M> memory_;
+    LeaseTraffic<LeaseModel> traffic_{*this, memory_.table(), 2};
     rl::var<Word> laid_out_;
     rl::var<Word> answered_;
 };
@@ -86,21 +81,14 @@ class OwnSetModel : public rl::test_suite<OwnSetModel<M>, 2> {
     static constexpr unsigned depth_limit = 1000;
     static constexpr Word last = 3;
 
-    void before() { memory_.begin(0, 2 * sizeof(LeaseLine) / sizeof(Word)); }
+    void before() { memory_.begin(); }
 
     void thread(unsigned index) { index == 0 ? set() : take(); }
 
    private:
-    [[nodiscard]] LeaseTable table() {
-        Word* const line = memory_.words();
-        return {reinterpret_cast<LeaseLine*>(line),
-                reinterpret_cast<LeaseStatus*>(line + sizeof(LeaseLine) / sizeof(Word)),
-                ChannelShape{2}};
-    }
-
     void set() {
-        LeaseWriter writer(table(), 0, M::template make<typename M::HostNear>(memory_),
-                           M::template make<typename M::HostFar>(memory_));
+        LeaseWriter writer(memory_.table(), 0, memory_.template make<typename M::HostNear>(),
+                           memory_.template make<typename M::HostFar>());
         for (Word number = 1; number <= last; ++number) {
             values_.at(number - 1)(RL_INFO) = number;
             writer.tell_own_set();
@@ -109,8 +97,8 @@ class OwnSetModel : public rl::test_suite<OwnSetModel<M>, 2> {
 
     // Looks as an end of the device does (leased_ends.hpp).
     void take() {
-        LeaseReader const lease(table(), 0, M::template make<typename M::DeviceNear>(memory_),
-                                M::template make<typename M::DeviceFar>(memory_));
+        LeaseReader const lease(memory_.table(), 0, memory_.template make<typename M::DeviceNear>(),
+                                memory_.template make<typename M::DeviceFar>());
         for (Word seen = 0; seen != last;) {
             if (lease.look().own_sets == seen) {
                 rl::yield(1, RL_INFO);
@@ -122,7 +110,7 @@ class OwnSetModel : public rl::test_suite<OwnSetModel<M>, 2> {
         }
     }
 
-    ModelMemory memory_{M::quad_is, M::quads};
+    LeaseMemory<M> memory_;
     std::array<rl::var<Word>, last> values_;
 };
 
