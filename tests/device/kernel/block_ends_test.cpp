@@ -30,17 +30,18 @@ struct TellingDesk : TellingHandler {
     using Commands = carillon::Commands<EndAsk>;
 };
 
-// A handler with an end of any kind, behind a member that leaves padding.
+// A body or a handler with an end of any kind, behind a member that leaves padding.
+template <class End>
+struct BodyWithEnd {
+    bool flag;
+    End end;
+    CARILLON_HD void operator()(unsigned /*block*/) {}
+};
 template <class End>
 struct HandlerWithEnd {
     bool flag;
     End end;
     CARILLON_HD EndAsk operator()(EndAsk const& ask) { return ask; }
-};
-template <class End>
-struct BodyWithEnd {
-    End end;
-    CARILLON_HD void operator()(unsigned /*block*/) {}
 };
 
 // Sends the number of its block.
@@ -70,80 +71,86 @@ namespace {
 
 class BlockEndsTest : public KernelTest {
    protected:
+    // Requires that `make` is refused in words that name the call which gave the end, and where.
+    static void expect_refused_by(auto const& make, char const* call) {
+        std::string const text = thrown_text<UsageError>(make);
+        EXPECT_NE(text.find(call), std::string::npos) << text;
+        EXPECT_NE(text.find("block_ends_test.cpp"), std::string::npos) << text;
+    }
     template <class End>
-    void expect_refused(End const& end, char const* call) {
-        auto const expect = [&](auto&& make) {
-            std::string const text = thrown_text<UsageError>(make);
-            EXPECT_NE(text.find(call), std::string::npos) << text;
-            EXPECT_NE(text.find("block_ends_test.cpp"), std::string::npos) << text;
-        };
-        HandlerWithEnd<End> const handler{false, end};
-        using Handler = HandlerWithEnd<End>;
-        KernelOptions const two{.blocks = 2};
-        expect([&] { PersistentKernel<Handler> const kernel(device(), two, handler); });
-        expect([&] { PersistentKernel<Handler, Pool> const kernel(device(), two, handler); });
-        expect([&] {
-            PersistentKernel<Handler, SharedChannels> const kernel(device(), two, handler);
-        });
-        expect([&] { PersistentKernel<Handler, SharedPool> const kernel(device(), two, handler); });
-        // Every lane has a copy, of one block too.
-        expect([&] {
-            PersistentKernel<Handler, WatchedChannels> const kernel(device(), {}, handler);
-        });
-        expect([&] {
-            PersistentKernel<Handler, Pool> const kernel(
-                device(), {.blocks = 1, .pool = {.stripe = 32}}, handler);
-        });
-        expect([&] { (void)launch(device(), 2, BodyWithEnd<End>{end}); });
-        PersistentKernel<Handler> one(device(), {}, handler);
-        EXPECT_EQ(one.channel().call({7}, patience).value, 7U);
+    void expect_for_one_block(End const& end, char const* call) {
+        BodyWithEnd<End> const body{false, end};
+        expect_refused_by([&] { (void)launch(device(), 2, body); }, call);
+        EXPECT_TRUE(launch(device(), 1, body).wait(patience));
     }
 };
 CARILLON_ON_EVERY_DEVICE(BlockEndsTest);
 
 TEST_P(BlockEndsTest, mailboxToTheHostIsForOneBlock) {
     EndStatus const status(device(), {});
-    expect_refused(status.device_handle(), "Mailbox::device_handle");
+    expect_for_one_block(status.device_handle(), "Mailbox::device_handle");
+}
+
+// Every kind of kernel looks at its handler's bytes, with which the other tests launch bodies.
+TEST_P(BlockEndsTest, everyKindOfKernelRefusesACopyForEachBlock) {
+    EndStatus const status(device(), {});
+    using Handler = HandlerWithEnd<EndStatus::DeviceEnd>;
+    Handler const handler{false, status.device_handle()};
+    auto const expect = [&]<class Requests>(KernelOptions const& options) {
+        expect_refused_by(
+            [&] { PersistentKernel<Handler, Requests> const kernel(device(), options, handler); },
+            "Mailbox::device_handle");
+    };
+    KernelOptions const two{.blocks = 2};
+    expect.operator()<Channels>(two);
+    expect.operator()<Pool>(two);
+    expect.operator()<SharedChannels>(two);
+    expect.operator()<SharedPool>(two);
+    // Every lane has a copy, of one block too.
+    expect.operator()<WatchedChannels>({});
+    expect.operator()<Pool>({.blocks = 1, .pool = {.stripe = 32}});
+    PersistentKernel<Handler> one(device(), {}, handler);
+    EXPECT_EQ(one.channel().call({7}, patience).value, 7U);
 }
 
 TEST_P(BlockEndsTest, ringIsForOneBlock) {
     EndOrders const orders(device());
-    expect_refused(orders.device_handle(), "Ring::device_handle");
+    expect_for_one_block(orders.device_handle(), "Ring::device_handle");
     EndTrades const trades(device());
-    expect_refused(trades.device_handle(), "Ring::device_handle");
+    expect_for_one_block(trades.device_handle(), "Ring::device_handle");
 }
 
 TEST_P(BlockEndsTest, chunkRingIsForOneBlock) {
     ChunkRing<> const chunks(device());
-    expect_refused(chunks.device_handle(), "ChunkRing::device_handle");
+    expect_for_one_block(chunks.device_handle(), "ChunkRing::device_handle");
     ChunkRing<> const block_chunks(device());
-    expect_refused(block_chunks.block_handle(), "ChunkRing::block_handle");
+    expect_for_one_block(block_chunks.block_handle(), "ChunkRing::block_handle");
 }
 
 TEST_P(BlockEndsTest, doorbellIsForOneBlock) {
     Doorbell<Direction::to_host> const ringer(device());
-    expect_refused(ringer.device_handle(), "Doorbell::device_handle");
+    expect_for_one_block(ringer.device_handle(), "Doorbell::device_handle");
     Doorbell<Direction::to_device> const listener(device());
-    expect_refused(listener.device_handle(), "Doorbell::device_handle");
+    expect_for_one_block(listener.device_handle(), "Doorbell::device_handle");
 }
 
 TEST_P(BlockEndsTest, channelIsForOneBlock) {
     Channel<EndAsk, EndAsk> const channel(device());
-    expect_refused(channel.device_handle(), "Client::device_handle");
+    expect_for_one_block(channel.device_handle(), "Client::device_handle");
 }
 
 TEST_P(BlockEndsTest, sharedObjectIsForOneBlock) {
     SharedMailbox<EndAsk> const limits(device(), {.readers = 2});
-    expect_refused(limits.device_handle(0), "SharedMailbox::device_handle");
-    expect_refused(limits.device_handle(1), "SharedMailbox::device_handle");
+    expect_for_one_block(limits.device_handle(0), "SharedMailbox::device_handle");
+    expect_for_one_block(limits.device_handle(1), "SharedMailbox::device_handle");
     SharedMailbox<EndAsk, Direction::to_host> const status(device(), {});
-    expect_refused(status.device_handle(), "SharedMailbox::device_handle");
+    expect_for_one_block(status.device_handle(), "SharedMailbox::device_handle");
     SharedRing<EndAsk, Direction::to_device> const in(device());
-    expect_refused(in.device_handle(), "SharedRing::device_handle");
+    expect_for_one_block(in.device_handle(), "SharedRing::device_handle");
     SharedRing<EndAsk, Direction::to_host> const out(device());
-    expect_refused(out.device_handle(), "SharedRing::device_handle");
+    expect_for_one_block(out.device_handle(), "SharedRing::device_handle");
     SharedChunkRing<> const chunks(device());
-    expect_refused(chunks.device_handle(), "SharedChunkRing::device_handle");
+    expect_for_one_block(chunks.device_handle(), "SharedChunkRing::device_handle");
 }
 
 TEST_P(BlockEndsTest, refusalNamesTheCure) {
@@ -163,9 +170,8 @@ TEST_P(BlockEndsTest, endsThatManyMayUseAreForAllBlocks) {
     HostService<EndAsk, void> const service(device(), [](EndAsk const&) {});
     LogService const log(device(), {.sink = [](LogRecord const&) {}});
     auto const start = [&](auto const& end) {
-        HandlerWithEnd<std::remove_cvref_t<decltype(end)>> const handler{false, end};
-        PersistentKernel kernel(device(), {.blocks = 2}, handler);
-        EXPECT_EQ(kernel.channel(1).call({7}, patience).value, 7U);
+        BodyWithEnd<std::remove_cvref_t<decltype(end)>> const body{false, end};
+        EXPECT_TRUE(launch(device(), 2, body).wait(patience));
     };
     start(gains.device_handle());
     start(gains.block_handle());
@@ -179,28 +185,26 @@ TEST_P(BlockEndsTest, endsThatManyMayUseAreForAllBlocks) {
 TEST_P(BlockEndsTest, endOfAnObjectThatIsGoneIsNone) {
     for (int round = 0; round != 3; ++round) {
         Doorbell<Direction::to_host> const bell(device());
-        PersistentKernel<HandlerWithEnd<Doorbell<Direction::to_host>::DeviceEnd>> const rung(
-            device(), {}, {false, bell.device_handle()});
+        BodyWithEnd<Doorbell<Direction::to_host>::DeviceEnd> const rung{false,
+                                                                        bell.device_handle()};
+        EXPECT_TRUE(launch(device(), 1, rung).wait(patience));
     }
     Flag<std::uint32_t, Direction::to_host> const done(device());
-    HandlerWithEnd<Flag<std::uint32_t, Direction::to_host>::DeviceEnd> const handler{
-        false, done.device_handle()};
-    PersistentKernel kernel(device(), {.blocks = 2}, handler);
-    EXPECT_EQ(kernel.channel(1).call({7}, patience).value, 7U);
-    kernel.stop(patience);
+    BodyWithEnd<Flag<std::uint32_t, Direction::to_host>::DeviceEnd> const two{false,
+                                                                              done.device_handle()};
+    EXPECT_TRUE(launch(device(), 2, two).wait(patience));
     (void)EndStatus(device(), {}).device_handle();
     SharedMailbox<EndAsk> const limits(device());
-    HandlerWithEnd<SharedMailbox<EndAsk>::DeviceEnd> const limited{false, limits.device_handle()};
-    PersistentKernel one(device(), {}, limited);
-    EXPECT_EQ(one.channel().call({7}, patience).value, 7U);
+    BodyWithEnd<SharedMailbox<EndAsk>::DeviceEnd> const one{false, limits.device_handle()};
+    EXPECT_TRUE(launch(device(), 1, one).wait(patience));
 }
 
 // A part of an end counts for itself.
 TEST_P(BlockEndsTest, halfOfAChannelIsForOneBlock) {
     Channel<EndAsk, EndAsk> const channel(device());
     auto const end = channel.device_handle();
-    expect_refused(end.requests, "Client::device_handle");
-    expect_refused(end.replies, "Client::device_handle");
+    expect_for_one_block(end.requests, "Client::device_handle");
+    expect_for_one_block(end.replies, "Client::device_handle");
 }
 
 TEST_P(BlockEndsTest, endHasOneOwner) {
@@ -214,7 +218,7 @@ TEST_P(BlockEndsTest, endHasOneOwner) {
 TEST_P(BlockEndsTest, ownerIsOneOfTheBlocks) {
     EndTrades const trades(device());
     OwnedByBlock const owned(2, trades.device_handle());
-    BodyWithEnd<OwnedByBlock<EndTrades::DeviceEnd>> const body{owned};
+    BodyWithEnd<OwnedByBlock<EndTrades::DeviceEnd>> const body{false, owned};
     CARILLON_EXPECT_ERROR(launch(device(), 2, body), UsageError, "there are 2 blocks");
     CARILLON_EXPECT_ERROR(launch_pinned(device(), Pins(3), body), UsageError,
                           "no block knows its number");
