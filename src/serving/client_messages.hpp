@@ -4,9 +4,9 @@
 // A message is a header (the magic "CRLN", u16 version, u16 kind, u32 size of the whole message,
 // u32 id) and the members of its struct in their order, with nothing between them. A number takes
 // as many bytes as its type has, little-endian; a flag and an enumerator take one; a name takes 64
-// and a text 256, filled up with zeros; a UUID takes a flag and 16 bytes. Both sides check every
-// field. The magic and the version have the same place in every version, so that each side can name
-// the other's version.
+// and a text 256, filled up with zeros. An optional member takes a flag and its own bytes, which
+// are zero if the flag is. Both sides check every field. The magic and the version have the same
+// place in every version, so that each side can name the other's version.
 #pragma once
 
 #include <fmt/format.h>

@@ -32,7 +32,7 @@ class LeaseTraffic {
     void own(Near near, Far far) {
         LeaseWriter writer(table_, 0, near, far);
         for (std::uint64_t k = 1; k <= count_; ++k) {
-            writer.begin(place(k));
+            writer.begin(lay_out(k));
             world_.look(k);
             writer.end();
             while (!writer.over()) {
@@ -41,7 +41,7 @@ class LeaseTraffic {
             }
             world_.take_back();
         }
-        writer.begin(place(count_ + 1));  // tells the block to end
+        writer.begin(lay_out(count_ + 1));  // tells the block to end
     }
 
     template <class Near, class Far>
@@ -54,10 +54,11 @@ class LeaseTraffic {
             if (number == seen) continue;
             seen = number;
             std::uint64_t const k = (number + 1) / 2;
-            check(lease.place(), k);
+            ChannelTable const place = lease.place();
+            check(place, k);
             if (k > count_) return;
             if (is_leased(number)) {
-                do world_.answer(lease.place(), k);
+                do world_.answer(place, k);
                 while (world_.answers_again() && lease.number() == number);
             } else {
                 lease.report_free(number);
@@ -67,7 +68,7 @@ class LeaseTraffic {
 
    private:
     [[nodiscard]] static bool in_pairs(std::uint64_t k) { return k % 2 != 0; }
-    [[nodiscard]] ChannelTable place(std::uint64_t k) {
+    [[nodiscard]] ChannelTable lay_out(std::uint64_t k) {
         auto const [device, host] = world_.lay_out(k);
         return {device, host, 1, table_.shape, k, nullptr, in_pairs(k)};
     }

@@ -91,7 +91,8 @@ TEST_P(BlockEndsTest, mailboxToTheHostIsForOneBlock) {
     expect_for_one_block(status.device_handle(), "Mailbox::device_handle");
 }
 
-// Every kind of kernel looks at its handler's bytes, with which the other tests launch bodies.
+// One function looks for ends in the bytes of handlers and of bodies. The other tests give it each
+// kind of end in a body; here each kind of kernel gives it a handler.
 TEST_P(BlockEndsTest, everyKindOfKernelRefusesACopyForEachBlock) {
     EndStatus const status(device(), {});
     using Handler = HandlerWithEnd<EndStatus::DeviceEnd>;

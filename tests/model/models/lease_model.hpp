@@ -14,7 +14,7 @@
 namespace carillon::test {
 using namespace detail;
 
-// The memory of a lease's line and status, and the two ends there.
+// The memory of a lease's line and status, and the policies that access it.
 template <class M>
 class LeaseMemory {
    public:

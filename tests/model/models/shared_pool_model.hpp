@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A client of another process with a HostChannel and the blocks that share its requests, or the one
-// that is alone, as Relacy's threads. Its lease has begun (lease_model.hpp has how).
+// that is alone, as Relacy's threads. Its lease has begun (lease_traffic.hpp has how).
 #pragma once
 
 #include <cstdint>
