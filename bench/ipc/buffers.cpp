@@ -5,6 +5,7 @@
 #include <chrono>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ipc/buffer_content.hpp"
@@ -47,7 +48,8 @@ class StoreWay {
         Time const created = time_now();
         buffer.write(bytes);
         Time const written = time_now();
-        std::uint64_t const id = buffer.seal().id();
+        // Lets go of it here: remove() then readies its memory for the next.
+        std::uint64_t const id = Buffer(std::move(buffer)).seal().id();
         Time const sealed = time_now();
         Time const end = content.arrival(reader_.talk().line());
         store_->remove(id);
