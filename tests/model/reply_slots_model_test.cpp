@@ -16,13 +16,13 @@ void expect_success(Search const& search) {
     EXPECT_EQ((outcome<HostAsksModel<shape, quads>>(search)), "SUCCESS");
 }
 
-constexpr CallShape one_slot{.slots = 1, .calls = 1, .looks = 1, .bound = 1};
+constexpr CallShape one_reply_slot{.slots = 1, .calls = 1, .looks = 1, .bound = 1};
 constexpr CallShape patient{.slots = 1, .calls = 2, .looks = 1, .bound = 0};
 constexpr CallShape many{
     .slots = 2, .calls = 4, .looks = 2, .bound = 0, .first = (Sequence{1} << 32U) - 2};
 
 TEST(ReplySlotsModelTest, fiveSwitchesWithOneLookEach) {
-    expect_success<one_slot, last_quad>(switching_at_most(5));
+    expect_success<one_reply_slot, last_quad>(switching_at_most(5));
 }
 TEST(ReplySlotsModelTest, oneSwitchAndNoBoundOnWaiting) {
     expect_success<patient, first_and_last_quad>(switching_at_most(1));

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <iostream>
+#include <new>
 #include <string>
 
 #include "model/machine/relacy.hpp"
@@ -32,19 +33,45 @@ inline constexpr Search every_execution{rl::sched_full};
     return {rl::sched_random, asked == nullptr ? count : std::stoull(asked)};
 }
 
+// A model as the search has it: Relacy's machine, most of what is compiled here, is there once for
+// each number of threads and not for each model.
+class AnyModel {
+   public:
+    AnyModel() = default;
+    AnyModel(AnyModel const&) = delete;
+    AnyModel& operator=(AnyModel const&) = delete;
+    virtual ~AnyModel() = default;
+    virtual void before() = 0;
+    virtual void thread(unsigned index) = 0;
+    virtual void after() = 0;
+};
+template <class Model>
+class SomeModel final : public AnyModel {
+   public:
+    static AnyModel* make(void* at) { return new (at) SomeModel; }
+    void before() override { model_.before(); }
+    void thread(unsigned index) override { model_.thread(index); }
+    void after() override { model_.after(); }
+
+   private:
+    Model model_;
+};
+
+struct SearchedModel {
+    AnyModel* (*make)(void* at);  // called for each execution
+    std::size_t bytes;
+    unsigned threads;
+    unsigned depth_limit;
+};
 // Relacy's result: "SUCCESS", "DATA RACE" and so on.
+std::string outcome_of_search(SearchedModel const& model, Search const& search,
+                              std::ostream& report);
+
 template <class Model>
 std::string outcome(Search const& search, std::ostream& report) {
-    std::ostream silent(nullptr);
-    rl::test_params params;
-    params.search_type = search.scheduler;
-    params.iteration_count = search.iterations;
-    params.context_bound = search.switches;
-    params.execution_depth_limit = Model::depth_limit;
-    params.output_stream = &report;
-    params.progress_stream = &silent;
-    rl::simulate<Model>(params);
-    return rl::test_result_str(params.test_result);
+    return outcome_of_search({SomeModel<Model>::make, sizeof(SomeModel<Model>),
+                              Model::params::thread_count, Model::depth_limit},
+                             search, report);
 }
 
 // Prints the number of executions, or the one that failed, on standard output.
