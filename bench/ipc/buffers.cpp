@@ -48,7 +48,8 @@ class StoreWay {
         Time const created = time_now();
         buffer.write(bytes);
         Time const written = time_now();
-        // Lets go of it here: remove() then readies its memory for the next.
+        // This process lets go of the buffer here, so that remove() makes its memory ready for the
+        // next one.
         std::uint64_t const id = Buffer(std::move(buffer)).seal().id();
         Time const sealed = time_now();
         Time const end = content.arrival(reader_.talk().line());

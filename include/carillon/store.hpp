@@ -64,8 +64,8 @@ class CARILLON_LAYOUT Store {
     [[nodiscard]] Buffer get(std::uint64_t id) const;
     [[nodiscard]] Buffer get(NameArgument name) const;
     // From now on nobody can get the buffer, and its name is free. Its memory is freed when its
-    // last holder releases it. Its maker's user, the store's user, and root may remove it. A maker
-    // that has let go of it before gets the next buffer of that memory sooner.
+    // last holder releases it. Its maker's user, the store's user, and root may remove it. If
+    // the maker let go of the buffer before, the next create() there is faster.
     void remove(std::uint64_t id) const;
     void remove(NameArgument name) const;
     // All buffers that were not removed, in order of their numbers. Another process's store is

@@ -10,23 +10,25 @@ namespace {
 template <unsigned threads>
 class Searched : public rl::test_suite<Searched<threads>, threads> {
    public:
-    static inline SearchedModel from{};
+    static inline SearchedModel searched{};
 
     ~Searched() { model_->~AnyModel(); }
 
     void before() { model_->before(); }
     void thread(unsigned index) { model_->thread(index); }
     void after() { model_->after(); }
+    void invariant() { model_->invariant(); }
 
    private:
-    // Not by `new`, which Relacy replaces: it is for what a model allocates itself.
-    std::unique_ptr<void, void (*)(void*)> memory_{std::malloc(from.bytes), std::free};
-    AnyModel* model_ = from.make(memory_.get());
+    // Relacy replaces `new` by an allocator that watches what a model allocates, so the model
+    // itself lies in memory of malloc().
+    std::unique_ptr<void, void (*)(void*)> memory_{std::malloc(searched.bytes), std::free};
+    AnyModel* model_ = searched.make(memory_.get());
 };
 
 template <unsigned threads>
 void simulate(SearchedModel const& model, rl::test_params& params) {
-    Searched<threads>::from = model;
+    Searched<threads>::searched = model;
     rl::simulate<Searched<threads>>(params);
 }
 
@@ -42,6 +44,7 @@ std::string outcome_of_search(SearchedModel const& model, Search const& search,
     params.execution_depth_limit = model.depth_limit;
     params.output_stream = &report;
     params.progress_stream = &silent;
+    report << model.name << '\n';
     switch (model.threads) {
         case 2:
             simulate<2>(model, params);

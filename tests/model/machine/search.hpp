@@ -6,6 +6,7 @@
 #include <iostream>
 #include <new>
 #include <string>
+#include <typeinfo>
 
 #include "model/machine/relacy.hpp"
 
@@ -33,8 +34,8 @@ inline constexpr Search every_execution{rl::sched_full};
     return {rl::sched_random, asked == nullptr ? count : std::stoull(asked)};
 }
 
-// A model as the search has it: Relacy's machine, most of what is compiled here, is there once for
-// each number of threads and not for each model.
+// A model of any type. Relacy's machine is a template over what it searches. With this class it is
+// compiled once for each number of threads; over the models it was most of what the tests compiled.
 class AnyModel {
    public:
     AnyModel() = default;
@@ -44,6 +45,7 @@ class AnyModel {
     virtual void before() = 0;
     virtual void thread(unsigned index) = 0;
     virtual void after() = 0;
+    virtual void invariant() = 0;
 };
 template <class Model>
 class SomeModel final : public AnyModel {
@@ -52,26 +54,29 @@ class SomeModel final : public AnyModel {
     void before() override { model_.before(); }
     void thread(unsigned index) override { model_.thread(index); }
     void after() override { model_.after(); }
+    void invariant() override { model_.invariant(); }
 
    private:
     Model model_;
 };
 
 struct SearchedModel {
-    AnyModel* (*make)(void* at);  // called for each execution
-    std::size_t bytes;
+    char const* name;
+    AnyModel* (*make)(void* at);  // the search calls it for each execution
+    std::size_t bytes;            // that a model takes
     unsigned threads;
     unsigned depth_limit;
 };
-// Relacy's result: "SUCCESS", "DATA RACE" and so on.
+// Relacy's result: "SUCCESS", "DATA RACE" and so on. The report begins with the model's name.
 std::string outcome_of_search(SearchedModel const& model, Search const& search,
                               std::ostream& report);
 
 template <class Model>
 std::string outcome(Search const& search, std::ostream& report) {
-    return outcome_of_search({SomeModel<Model>::make, sizeof(SomeModel<Model>),
-                              Model::params::thread_count, Model::depth_limit},
-                             search, report);
+    return outcome_of_search(
+        {typeid(Model).name(), SomeModel<Model>::make, sizeof(SomeModel<Model>),
+         Model::params::thread_count, Model::depth_limit},
+        search, report);
 }
 
 // Prints the number of executions, or the one that failed, on standard output.
