@@ -32,8 +32,8 @@ class WireWriter {
     template <class T>
     requires std::is_arithmetic_v<T>
     void raw(std::string_view /*field*/, T const& value) {
-        auto const* const bytes = reinterpret_cast<std::byte const*>(&value);
-        into_.insert(into_.end(), bytes, bytes + sizeof(T));
+        into_.resize(into_.size() + sizeof(T));
+        std::memcpy(into_.data() + into_.size() - sizeof(T), &value, sizeof(T));
     }
     void characters(std::string_view field, std::string& value, std::size_t room);
     // Makes all its characters fit to be sent.

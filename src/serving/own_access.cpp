@@ -88,9 +88,9 @@ class OwnNews final : public NewsSource {
             if (kind_ == SealedNews::words) return News{*std::move(told)};
             missed_ += told->missed + 1;  // unless it is got
             try {
-                News brought{{}, access_->get({told->id})};
+                auto hold = access_->get({told->id});
                 --missed_;
-                return brought;
+                return News{{}, std::move(hold)};
             } catch (RefusedError const&) {  // it was removed meanwhile
             }
         }

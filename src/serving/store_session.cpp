@@ -276,9 +276,9 @@ class OthersNews final : public NewsSource {
             }
             if (auto const* lent = std::get_if<LentBuffer>(&came->message)) missed_ += lent->missed;
             ++missed_;  // unless it can be had
-            News brought{{}, session_->take(*came)};
+            auto hold = session_->take(*came);
             --missed_;
-            return brought;
+            return News{{}, std::move(hold)};
         } while (!end.passed());
         return {};
     }
