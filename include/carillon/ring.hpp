@@ -195,6 +195,7 @@ class Ring {
     }
     [[nodiscard]] Wire await(std::chrono::nanoseconds timeout) requires(!to_device) {
         detail::Packed<Wire> message;
+        if constexpr (by_bytes) message = {};  // GCC 12 does not see that take() fills it
         auto const watched = [&] { return host_.awaited(); };
         auto const taken = [&] { return this->take(message); };
         if (!end_.wait.until(taken, watched, timeout)) throw TimeoutError("no message arrived");

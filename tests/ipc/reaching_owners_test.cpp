@@ -55,12 +55,12 @@ TEST_F(ReachingOwnersTest, clientSeesWhoseOwnerItHas) {
 TEST_F(ReachingOwnersTest, nothingIsSentToAnotherUsersOwner) {
     std::optional<std::promise<bool>> heard(std::in_place);
     FalseOwner const owner(path(), [&](detail::UnixSocket const& client) {
-        std::optional<detail::Received> received;
+        detail::Received received = detail::NothingThere();
         EXPECT_TRUE(eventually([&] {
-            received.emplace(client.receive());
-            return !std::holds_alternative<detail::NothingThere>(*received);
+            received = client.receive();
+            return !std::holds_alternative<detail::NothingThere>(received);
         }));
-        heard->set_value(std::holds_alternative<detail::SocketMessage>(*received));
+        heard->set_value(std::holds_alternative<detail::SocketMessage>(received));
     });
     expect_wrong_owner([&] { Connection(path(), {.owner_user = ::geteuid() + 1}); });
     EXPECT_FALSE(heard->get_future().get());
