@@ -234,7 +234,7 @@ auto* const tally = static_cast<Tally*>(testing::AddGlobalTestEnvironment(new Ta
 void expect_each(Scenario const& scenario, Fault fault, bool warm) {
     unsigned const step = fault.kind == FaultKind::allocation
                               ? scenario.step * (sanitized ? 7 : 1) * sparser
-                              : sparser;
+                              : (sanitized ? scenario.turns : 1) * sparser;
     std::string const what = fmt::format(
         "{}, {}{}, {}", scenario.name, fault_kinds.at(static_cast<std::size_t>(fault.kind)),
         fault.for_want_of_memory ? "" : " (another failure)", warm ? "warm" : "new");

@@ -15,6 +15,9 @@ struct Scenario {
     void (*run)();  // throws what the library throws, and std::logic_error for a wrong result
     std::vector<FaultKind> kinds;
     unsigned step = 1;  // of a long one only every so many-th allocation fails
+    // Turns that a long one takes with the same system calls: in a sanitized build one call in so
+    // many fails.
+    unsigned turns = 1;
 };
 
 inline void PrintTo(Scenario const& scenario, std::ostream* to) { *to << scenario.name; }
