@@ -19,6 +19,7 @@ struct Sized {
     static constexpr unsigned words = bytes / sizeof(Word);
 
     Word word[words];
+    CARILLON_MEMBERS(word)
 };
 
 // Reads its whole request: each word of the reply is a sum of words. In a call the first word is
