@@ -10,10 +10,10 @@
 
 #include "carillon/arguments.hpp"
 #include "carillon/client.hpp"
+#include "carillon/detail/host/ends_of_blocks.hpp"
 #include "carillon/detail/host/kernel_supervisor.hpp"
 #include "carillon/detail/host/owned.hpp"
 #include "carillon/detail/host/routes.hpp"
-#include "carillon/detail/host/taken_once.hpp"
 #include "carillon/detail/kernel/block_state.hpp"
 #include "carillon/detail/kernel/handler_messages.hpp"
 #include "carillon/detail/serving/shared_route.hpp"
@@ -78,6 +78,7 @@ class BlockHandlers {
 }  // namespace detail
 
 using detail::DeviceChannel;
+static_assert(std::is_trivially_copyable_v<DeviceChannel<int, int>>);  // it is a kernel's argument
 inline namespace CARILLON_TOOLCHAIN {
 
 // `Handler` is a trivially copyable functor of at most handler_bytes. Its operator() is CARILLON_HD

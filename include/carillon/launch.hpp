@@ -16,7 +16,7 @@
 #include "carillon/block.hpp"
 #include "carillon/detail/host/deadline.hpp"
 #include "carillon/detail/host/door.hpp"
-#include "carillon/detail/host/taken_once.hpp"
+#include "carillon/detail/host/ends_of_blocks.hpp"
 #include "carillon/detail/kernel/block_control.hpp"
 #include "carillon/detail/kernel/handler_messages.hpp"
 #include "carillon/detail/kernel/pins.hpp"

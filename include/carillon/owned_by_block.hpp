@@ -7,7 +7,7 @@
 
 #include "carillon/block.hpp"
 #include "carillon/detail/host/door.hpp"
-#include "carillon/detail/host/taken_once.hpp"
+#include "carillon/detail/host/ends_of_blocks.hpp"
 #include "carillon/detail/wire/config.hpp"
 
 namespace carillon {

@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 
+#include "carillon/detail/host/ends_of_blocks.hpp"
 #include "carillon/detail/host/say_line.hpp"
 #include "carillon/error.hpp"
 #include "os/process.hpp"

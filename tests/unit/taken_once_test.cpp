@@ -7,6 +7,7 @@
 #include <cstring>
 #include <string>
 
+#include "carillon/detail/host/ends_of_blocks.hpp"
 #include "carillon/error.hpp"
 #include "support/captured_stderr.hpp"
 

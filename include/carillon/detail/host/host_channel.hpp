@@ -4,8 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
-#include <vector>
 
 #include "carillon/detail/machine/process_fence.hpp"
 #include "carillon/detail/protocol/channel_view.hpp"
@@ -36,7 +36,7 @@ class HostChannel : public Kernel {
           requests_(requests, far, near, TailDoorbell(doorbell)),
           counters_(counters == nullptr ? &own_counters_ : counters),
           replies_(replies, near, far),
-          kept_(requests.capacity),
+          kept_(std::make_unique<Kept[]>(requests.capacity)),
           served_by_(served_by) {
         withdraw();
         tell_submitted();
@@ -278,7 +278,7 @@ class HostChannel : public Kernel {
     Producer<Request, Far, Near, TailDoorbell, OneThread, ToldPages> requests_;
     CounterWords* counters_;  // on a line of its own, which is only stored to
     Consumer<Reply, Near, Far> replies_;
-    std::vector<Kept> kept_;
+    std::unique_ptr<Kept[]> kept_;
     Sequence stalled_ = 0;  // the last request that met a full ring
     CounterWords own_counters_{};
     ServedBy served_by_;

@@ -3,8 +3,6 @@
 // value. One thread uses each.
 #pragma once
 
-#include <type_traits>
-
 #include "carillon/detail/access/device_near_far.hpp"
 #include "carillon/detail/protocol/ring_pages.hpp"
 #include "carillon/detail/protocol/ring_protocol.hpp"
@@ -43,7 +41,5 @@ struct DeviceChannel {
                               Near near = Near(), Far far = Far())
         : requests(request_ring, near, far), replies(reply_ring, far, near) {}
 };
-
-static_assert(std::is_trivially_copyable_v<DeviceChannel<int, int>>);
 
 }  // namespace carillon::detail
