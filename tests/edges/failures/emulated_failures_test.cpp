@@ -334,7 +334,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Scenario{"reopen", &server_that_opens_again, {FaultKind::thread}},
                     Scenario{"store", &own_store, all},
                     Scenario{"stores", &store_and_client, but_system_calls},
-                    Scenario{"tune", &tuning, all, 193, 4},
+                    Scenario{"tune", &tuning, all, 193, 18},  // then those for the next core
                     Scenario{"profile", &profile_file, but_allocations}),
     [](auto const& of) { return std::string(of.param.name); });
 

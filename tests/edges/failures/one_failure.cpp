@@ -234,12 +234,14 @@ auto* const tally = static_cast<Tally*>(testing::AddGlobalTestEnvironment(new Ta
 void expect_each(Scenario const& scenario, Fault fault, bool warm) {
     unsigned const step = fault.kind == FaultKind::allocation
                               ? scenario.step * (sanitized ? 7 : 1) * sparser
-                              : (sanitized ? scenario.turns : 1) * sparser;
+                              : sparser;
     std::string const what = fmt::format(
         "{}, {}{}, {}", scenario.name, fault_kinds.at(static_cast<std::size_t>(fault.kind)),
         fault.for_want_of_memory ? "" : " (another failure)", warm ? "warm" : "new");
+    bool const repeats = CARILLON_ADDRESS_SANITIZER != 0 && fault.kind != FaultKind::allocation;
+    unsigned const last = repeats ? scenario.distinct_calls : ~0U;
     unsigned bad = 0;
-    for (fault.nth = 1; bad < most_bad; fault.nth += step) {
+    for (fault.nth = 1; bad < most_bad && fault.nth <= last; fault.nth += step) {
         Report const report = in_child(scenario, fault, warm);
         if (report.problem[0] != 0) {
             ADD_FAILURE() << what << ", call " << fault.nth << " (" << report.failed_call

@@ -15,9 +15,9 @@ struct Scenario {
     void (*run)();  // throws what the library throws, and std::logic_error for a wrong result
     std::vector<FaultKind> kinds;
     unsigned step = 1;  // of a long one only every so many-th allocation fails
-    // Turns that a long one takes with the same system calls: in a sanitized build one call in so
-    // many fails.
-    unsigned turns = 1;
+    // The system calls after so many repeat earlier ones. The address sanitizer's build, which is
+    // slow, makes only the first so many fail.
+    unsigned distinct_calls = ~0U;
 };
 
 inline void PrintTo(Scenario const& scenario, std::ostream* to) { *to << scenario.name; }

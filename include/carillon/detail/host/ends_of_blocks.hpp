@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds ends that are given out once (taken_once.hpp) in the arguments of a kernel's blocks. Its
-// users launch kernels.
+// Finds a device's ends that are given out once (taken_once.hpp) in what a launch passes to a
+// kernel's blocks.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace carillon::detail {
 // Whether blocks know their own numbers: then one of them can own an end.
 enum class BlockNumbers : bool { unknown, known };
 
-// Looks for such ends in the arguments of a kernel's blocks. If an earlier launch has had one, a
+// Looks for ends in the arguments of a kernel's blocks. If an earlier launch has had one of them, a
 // line on stderr says so. One thread at a time.
 class EndsOfBlocks {
    public:
@@ -27,8 +27,8 @@ class EndsOfBlocks {
     std::vector<std::pair<void const*, unsigned>> block_of_;  // in order of the addresses
 };
 
-// Checks bytes that `blocks` blocks copy, or, for 0, the lanes of one block. Throws UsageError for
-// such an end that none of the blocks owns.
+// Looks for ends in bytes that `blocks` blocks copy, or, for 0, the lanes of one block. Throws
+// UsageError for an end that none of the blocks owns.
 void refuse_copied_ends(void const* bytes, std::size_t size, unsigned blocks,
                         BlockNumbers numbers = BlockNumbers::unknown);
 // Records that `block` owns the ends in these bytes. Returns a mark of this copy, to be kept beside
