@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// gdrcopy's calls over Device, Memory and the copies. What they differ in is in docs/compat.md.
+// gdrcopy's calls over Device, Memory and the copies. What they differ in is in
+// docs/migrate/gdrcopy.md.
 #include "carillon/compat/gdrapi.h"
 
 #include <fmt/format.h>
@@ -177,7 +178,7 @@ int pin(std::string_view call, gdr* g, std::uint64_t address, std::size_t size, 
         auto const why = [&](Error const& error) {
             return fmt::format(
                 "{}: {} bytes at {:#x}, not of Carillon's memory, cannot be mapped here: {}; what "
-                "carillon_gdr_alloc gives can (docs/compat.md)",
+                "carillon_gdr_alloc gives can (docs/migrate/gdrcopy.md)",
                 call, size, address, error.what());
         };
         try {

@@ -8,7 +8,7 @@
 int main(int argc, char** argv) try {
     if (argc != 2) return 2;
     auto const device = carillon::Device::open();
-    // clang-format off: as docs/store.md shows it
+    // clang-format off: as docs/guide/store.md shows it
     carillon::Store store(device, {.bytes = 64 << 20});
     carillon::SealedEvents events = store.sealed_events();
     carillon::Server server = store.serve(argv[1]);

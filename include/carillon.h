@@ -467,7 +467,7 @@ carillon_status carillon_chunk_ring_end_take(carillon_chunk_ring_end* end,
 /* Gives back the chunk and all taken before; CARILLON_NOT_NOW if it is not taken. */
 carillon_status carillon_chunk_ring_end_release(carillon_chunk_ring_end* end, uint64_t sequence);
 
-/* Buffers that processes share (docs/store.md): the maker of a buffer writes and seals it; then any
+/* Buffers that processes share (docs/guide/store.md): the maker of a buffer writes and seals it; then any
  * process may read it. Any thread may use a store and a sealed buffer. Only one thread at a time
  * uses a buffer up to carillon_buffer_seal, or a handle that waits for buffers. */
 

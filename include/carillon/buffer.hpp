@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Buffers of a store (docs/store.md): device memory that several processes share by a name or a
-// number.
+// Buffers of a store (docs/guide/store.md): device memory that several processes share by a name or
+// a number.
 #pragma once
 
 #include <chrono>
@@ -74,7 +74,7 @@ class Buffer {
     // Makes the buffer immutable, so that others may get it, and returns a copy of this object.
     // Then all that this process has written is in the memory, and pointers to it are void. The
     // buffer stays mutable after RefusedError (it was removed meanwhile, or another process can
-    // still write it: docs/store.md says where that can be known) and after UsageError (a
+    // still write it: docs/guide/store.md says where that can be known) and after UsageError (a
     // HostMirror has yet to write to it). After OwnerGoneError and TimeoutError it is unknown
     // whether the buffer is or will be sealed: it may not be written (UsageError) unless the system
     // keeps the two apart. seal() again finds out.

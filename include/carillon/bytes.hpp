@@ -2,7 +2,7 @@
 // Messages of which only the size is known, and that only at run time: for other languages, and for
 // programs that forward messages without looking into them. Ring, Mailbox, ChunkRing and Channel
 // take `Bytes` in place of a type, and then take and fill spans. On the wire such a message equals
-// a message type of that size (docs/ipc.md).
+// a message type of that size (docs/dev/protocol.md).
 #pragma once
 
 #include <algorithm>

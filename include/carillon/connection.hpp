@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Commands a kernel that another process owns, without CUDA (docs/ipc.md).
+// Commands a kernel that another process owns, without CUDA (docs/dev/protocol.md).
 #pragma once
 
 #include <chrono>

@@ -108,7 +108,7 @@ class CARILLON_LAYOUT Device {
     // Page-locks the caller's memory, of any alignment, and gives it an address on the device: a
     // Memory like those of allocate_host, with the bytes already there. Use it for memory that is
     // used again and again (DeviceWriter): the driver has to lock every page. It is best done
-    // before kernels start (docs/hazards.md).
+    // before kernels start (docs/dev/hazards.md).
     //
     // `bytes` must stay in place until they are unregistered: when the Memory goes, or later if a
     // kernel lives on the device then (Memory). `owner` is kept until then; it can own the bytes,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The states of a kernel and of its blocks, and counts of a channel's messages (docs/ipc.md).
+// The states of a kernel and of its blocks, and counts of a channel's messages
+// (docs/dev/protocol.md).
 #pragma once
 
 #include <chrono>

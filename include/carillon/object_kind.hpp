@@ -9,7 +9,7 @@
 
 namespace carillon {
 
-// The objects that an owner can serve by a name (docs/ipc.md).
+// The objects that an owner can serve by a name (docs/dev/protocol.md).
 enum class ObjectKind : std::uint8_t {
     kernel,          // a kernel with SharedChannels or a SharedPool
     mailbox,         // a SharedMailbox

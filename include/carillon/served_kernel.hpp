@@ -4,7 +4,7 @@
 //   #include <carillon/served_kernel.hpp>
 //   CARILLON_SERVED_KERNEL(MyHandler)   // or CARILLON_SERVED_POOL
 //
-// which is linked with Carillon like any program (docs/ipc.md).
+// which is linked with Carillon like any program (docs/dev/protocol.md).
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lets clients of other processes in to kernels of this one, to objects (docs/ipc.md), and to a
-// store of buffers (docs/store.md).
+// Lets clients of other processes in to kernels of this one, to objects (docs/dev/protocol.md), and
+// to a store of buffers (docs/guide/store.md).
 #pragma once
 
 #include <chrono>

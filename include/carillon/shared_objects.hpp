@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Objects of a kernel that the user writes, whose host end another process has (docs/ipc.md). The
-// owner makes them, passes their device ends to the kernel and shares them by name (Server::add).
-// A client gets a Mailbox, a Ring or a ChunkRing (Connection::mailbox, ring, chunk_ring). One
-// client at a time has the object, in memory of its own, and finds it empty. The next client is
-// refused until the device's end has looked and has left the last client's memory. So a handler
-// also looks in its idle(), or no client gets in between two requests. With a mailbox only a client
-// of another user is refused. Any number of clients read a mailbox from the device, and none of
-// them writes it.
+// Objects of a kernel that the user writes, whose host end another process has
+// (docs/dev/protocol.md). The owner makes them, passes their device ends to the kernel and shares
+// them by name (Server::add). A client gets a Mailbox, a Ring or a ChunkRing (Connection::mailbox,
+// ring, chunk_ring). One client at a time has the object, in memory of its own, and finds it empty.
+// The next client is refused until the device's end has looked and has left the last client's
+// memory. So a handler also looks in its idle(), or no client gets in between two requests. With a
+// mailbox only a client of another user is refused. Any number of clients read a mailbox from the
+// device, and none of them writes it.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A store of buffers, of this process or of another one (docs/store.md).
+// A store of buffers, of this process or of another one (docs/guide/store.md).
 #pragma once
 
 #include <cstddef>

@@ -59,7 +59,7 @@ struct Arrivals {
     }
 
     // Message `number` of `producer` has come. The branch on what its word held is behind the
-    // access, and so is the credit that follows (as with tags, docs/guarantees.md).
+    // access, and so is the credit that follows (as with tags, docs/dev/guarantees.md).
     CARILLON_HD void add(std::uint32_t producer, std::uint64_t number, Findings& findings) const {
         detail::DeviceNear const near;
         std::uint64_t* const to = word(producer, number);

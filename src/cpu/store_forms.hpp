@@ -153,7 +153,7 @@ struct Avx512Stores {
 
     static bool supported() { return __builtin_cpu_supports("avx512f") != 0; }
     // On these CPUs a 64-byte streaming store fills a write-combining buffer at once, so none is
-    // ever evicted half full (measured: docs/guarantees.md).
+    // ever evicted half full (measured: docs/dev/guarantees.md).
     static bool rows_leave_whole() { return __builtin_cpu_is("intel") != 0; }
 
     __attribute__((hot, target("avx512f"))) static void store(Line* to, __m128i quad0,

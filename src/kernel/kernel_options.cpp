@@ -95,7 +95,8 @@ std::chrono::nanoseconds host_silence_limit(KernelOptions const& options,
 
 KernelBlocks kernel_blocks(Device const& device, KernelOptions const& options,
                            ChannelMemory const& memory) {
-    // From so many blocks on their replies wait for each other's quads on the bus (docs/design.md).
+    // From so many blocks on their replies wait for each other's quads on the bus
+    // (docs/dev/design.md).
     constexpr unsigned many = 5;
     auto const silence = host_silence_limit(options, device.traits());
     BlockLimits const limits{static_cast<std::uint64_t>(options.lifetime.count()),

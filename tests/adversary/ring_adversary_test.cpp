@@ -60,8 +60,8 @@ TEST_P(AdversaryRingToDeviceTest, rowsHaveTheirDataAndComeWhicheverPagesTheDevic
     }));
 }
 
-// Rows rely on an order that nothing documents (docs/guarantees.md): only the load of a row's last
-// message is an acquire.
+// Rows rely on an order that nothing documents (docs/dev/guarantees.md): only the load of a row's
+// last message is an acquire.
 TEST(AdversaryBreaksTest, aRowOnADeviceThatLoadsAheadOfABranch) {
     Configuration const ordinary{{}, {StoreKind::avx2, PublishMode::one_step}};
     EXPECT_TRUE(fails_for_some_seed(ordinary, "other data", [](Policies const& policies) {

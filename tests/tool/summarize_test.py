@@ -53,7 +53,7 @@ class SummarizeTest(unittest.TestCase):
             shutil.copy(SCRIPT, root / "scripts/summarize")
             marks = "".join(f"<!-- {name}: begin -->\n<!-- {name}: end -->\n" for name in
                             ("short", "results", "speed", "users", "machines"))
-            texts = [root / "README.md", root / "docs/results.md", root / "docs/guarantees.md"]
+            texts = [root / "README.md", root / "docs/results.md", root / "docs/dev/guarantees.md"]
             for text in texts:
                 text.write_text(marks)
             files = {"rtt": {"environment": ENVIRONMENT, **rtt}, "verify": VERIFY, **others}

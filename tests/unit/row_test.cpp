@@ -19,7 +19,7 @@ struct RefersToData {
 };
 struct RefersToNothing {};
 
-// A bulk copy has no order with the data that a reply refers to (docs/guarantees.md).
+// A bulk copy has no order with the data that a reply refers to (docs/dev/guarantees.md).
 TEST(ReplyFarTest, repliesThatReferToDataLeaveByPlainStores) {
     EXPECT_TRUE((std::is_same_v<detail::ReplyFar<RefersToData>, DeviceFar>));
     EXPECT_TRUE((std::is_same_v<detail::ReplyFar<RefersToNothing>, DeviceBulkFar>));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `carillon verify`: litmus tests of the facts of docs/guarantees.md on this machine. Each runs
+// `carillon verify`: litmus tests of the facts of docs/dev/guarantees.md on this machine. Each runs
 // with the discipline, where a violation is an error, and without a part of it. The second run is
 // its control: it shows whether the test could have shown anything here.
 #pragma once

@@ -108,7 +108,7 @@ TEST_P(CommandSizesTest, ticketsOfCommandsOfTwoLinesAreTakenInAnyOrder) {
 }
 
 // One kernel after the other: a launch that needs more local memory than any before waits on a GPU
-// for the kernels that run (docs/hazards.md).
+// for the kernels that run (docs/dev/hazards.md).
 TEST_P(CommandSizesTest, watchedChannelsCarryThemToo) {
     PersistentKernel<AllSizes, WatchedChannels> watched(
         device(), {.capacity = 4, .watched = {.per_block = 2}});

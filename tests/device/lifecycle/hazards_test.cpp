@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls that may hang beside a kernel that never stops: docs/hazards.md lists them. Every kernel
-// here ends by itself, so that a call that waits for it fails its test instead of hanging it.
+// Calls that may hang beside a kernel that never stops: docs/dev/hazards.md lists them. Every
+// kernel here ends by itself, so that a call that waits for it fails its test instead of hanging
+// it.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

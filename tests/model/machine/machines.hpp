@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The machines that the protocol is checked on: for each, the CPU's and the device's instructions
-// in terms of Relacy's atomics. They are as weak as docs/guarantees.md allows, or weaker, with one
-// exception: in Relacy no store goes ahead of an earlier load, so the models cannot test that a
+// in terms of Relacy's atomics. They are as weak as docs/dev/guarantees.md allows, or weaker, with
+// one exception: in Relacy no store goes ahead of an earlier load, so the models cannot test that a
 // credit comes after the loads that it covers.
 #pragma once
 

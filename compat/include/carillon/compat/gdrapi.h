@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The calls of gdrcopy 2.6, made of Carillon: a program that was written for it compiles and runs
- * with this header and -lcarillon_gdrapi (docs/compat.md says what differs). The names, types and values
+ * with this header and -lcarillon_gdrapi (docs/migrate/gdrcopy.md says what differs). The names, types and values
  * are gdrcopy's; what begins with carillon_ is not. Without gdrcopy's kernel module, and where the
  * driver lets no dma-buf be mapped, memory of Carillon's own can be pinned: carillon_gdr_alloc. */
 /* NOLINTBEGIN(modernize-use-using, modernize-deprecated-headers): C, and C++ alike */

@@ -100,8 +100,8 @@ class BasicDeviceFar {
 // single lines.
 // A CPU's root complex takes a GPU's writes one after the other, about 100 ns for each: if many
 // blocks answer, they would wait for each other's quads. For a single block it takes 30 ns more
-// than a store of each quad (docs/design.md). It orders no data outside the message: code with such
-// data uses DeviceFar.
+// than a store of each quad (docs/dev/design.md). It orders no data outside the message: code with
+// such data uses DeviceFar.
 template <GpuBulkStores Instructions>
 class BasicDeviceBulkFar : public BasicDeviceFar<Instructions> {
     using Base = BasicDeviceFar<Instructions>;

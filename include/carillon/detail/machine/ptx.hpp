@@ -4,7 +4,7 @@
 // A quad is accessed as the scalar type .b128 (PTX ISA 8.3 and later, sm_70 and later), not as a
 // vector: the memory consistency model treats a vector access as separate accesses to its elements
 // in no order (PTX ISA, Memory Consistency Model, "Vector Data-types"). Towards a CPU, PTX defers
-// to the platform; docs/guarantees.md says what we rely on across the bus, and why.
+// to the platform; docs/dev/guarantees.md says what we rely on across the bus, and why.
 #pragma once
 
 #if defined(__CUDA_ARCH__)
@@ -103,7 +103,7 @@ struct Ptx {
 
 #if __CUDA_ARCH__ >= 900
     // Lines in a row are sent from shared memory by the bulk copy engine, which makes one write on
-    // the bus of up to 128 bytes. docs/guarantees.md says why a quad arrives whole. It orders
+    // the bus of up to 128 bytes. docs/dev/guarantees.md says why a quad arrives whole. It orders
     // nothing. One thread of a block uses it.
 
     // The address in shared memory of the lines to be sent.

@@ -138,9 +138,9 @@ class X86 {
 
     // X1, pairs with G2: an acquire, as is every load of x86; the asm clobber holds for the
     // compiler. An aligned 16-byte vector load is a single access on every CPU with AVX, which
-    // Device::open requires (docs/guarantees.md). It is assembly, not an intrinsic: GCC replaces a
-    // vector load of which only parts are used by scalar loads of the parts, and a quad that
-    // arrives between two of them is torn.
+    // Device::open requires (docs/dev/guarantees.md). It is assembly, not an intrinsic: GCC
+    // replaces a vector load of which only parts are used by scalar loads of the parts, and a quad
+    // that arrives between two of them is torn.
     [[nodiscard]] static Quad load_quad(Quad const* from) {
 #if CARILLON_THREAD_SANITIZER
         return cpu::load_quad(from);  // the same in terms that the sanitizer understands

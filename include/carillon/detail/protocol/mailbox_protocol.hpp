@@ -24,7 +24,7 @@
 // Tags repeat after 2^32 versions. A reader of v does not meet a word of version v - 2^32 in its
 // slot: the slot was written and committed 2^32 / capacity times since, and no load of a word goes
 // back. It meets a version v + 2^32 only if it stands still in the middle of one refresh() for as
-// many sets, which takes minutes (docs/guarantees.md).
+// many sets, which takes minutes (docs/dev/guarantees.md).
 #pragma once
 
 #include <cstddef>

@@ -7,7 +7,7 @@
 // some SMs and far from the others. Of two neighbours one is near. A load of an unchanged word
 // takes equally long from anywhere, but an SM near that part sees a CPU's new write sooner: a round
 // trip is 200 ns shorter. An atomic goes to the part of its word, so its time tells near from far,
-// without the CPU (docs/design.md).
+// without the CPU (docs/dev/design.md).
 //
 // The consumer chooses before it looks at a slot for the first time, keeps to its choice, and tells
 // it to its producer by words in the producer's memory, 32 pairs each. Until the producer has seen

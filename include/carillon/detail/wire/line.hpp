@@ -6,7 +6,7 @@
 //          '----- quad 0 -----'----- quad 1 -----'----- quad 2 -----'----- quad 3 -----'
 //
 // A message has arrived when all of its quads have the awaited tag. Quads may arrive in any order.
-// The protocol relies only on a quad, 16 aligned bytes, never being torn (docs/guarantees.md).
+// The protocol relies only on a quad, 16 aligned bytes, never being torn (docs/dev/guarantees.md).
 //
 // A message fills as many quads of 12 bytes as it needs, in lines in a row, all with the same tag.
 // Quads beyond those are not read, and not stored where that would cost time.
