@@ -49,7 +49,7 @@ nlohmann::json to_json(DoctorReport const& report) {
 }
 
 std::string doctor_text(DoctorReport const& report) {
-    std::string text = fmt::format("device: {}\n", report.device.name);
+    std::string text = fmt::format("{} checks of {}\n", report.findings.size(), report.device.name);
     for (Severity const severity : worst_first) {
         std::size_t const count = report.count(severity);
         if (count == 0) continue;
@@ -58,7 +58,11 @@ std::string doctor_text(DoctorReport const& report) {
             if (each.severity == severity) text += text_of(each);
         }
     }
-    return text;
+    std::size_t const errors = report.count(Severity::error);
+    return text + fmt::format("verdict: {}, {} warning(s), {} note(s)\n",
+                              errors == 0 ? "persistent kernels work here"
+                                          : fmt::format("{} error(s)", errors),
+                              report.count(Severity::warning), report.count(Severity::note));
 }
 
 void require_no_error(DoctorReport const& report) {
@@ -68,7 +72,7 @@ void require_no_error(DoctorReport const& report) {
     }
     if (ids.empty()) return;
     throw Error("doctor",
-                fmt::format("{} does not work here: {}", report.selector, fmt::join(ids, ", ")));
+                fmt::format("{} does not work on this machine: {}", report.selector, fmt::join(ids, ", ")));
 }
 
 }  // namespace carillon::tool
