@@ -34,14 +34,20 @@ HelpFormatter::HelpFormatter() {
     label("OPTIONS", "OPTION...");
 }
 
+std::string HelpFormatter::make_option_name(CLI::Option const* option, bool is_positional) const {
+    std::string const name = CLI::Formatter::make_option_name(option, is_positional);
+    return name.substr(0, name.find('{'));  // `--json{-}`: the value of a flag without one
+}
+
 std::string HelpFormatter::make_option_opts(CLI::Option const* option) const {
+    if (option->get_positional()) return option->get_expected_max() > 1 ? "..." : "";
     std::string const& value = option->get_option_text();
     return value.empty() || value.front() == '[' ? value : " " + value;
 }
 
 std::string HelpFormatter::make_option_desc(CLI::Option const* option) const {
     std::string const& preset = option->get_default_str();
-    bool const shown = !preset.empty() && preset != "{}";  // {}: an empty list
+    bool const shown = !preset.empty() && preset != "[]";
     return wrapped(option->get_description() +
                    (shown ? fmt::format(" (default {})", preset) : std::string()));
 }

@@ -12,6 +12,7 @@ namespace carillon::tool {
 class HelpFormatter final : public CLI::Formatter {
    public:
     HelpFormatter();
+    std::string make_option_name(CLI::Option const* option, bool is_positional) const override;
     std::string make_option_opts(CLI::Option const* option) const override;
     std::string make_option_desc(CLI::Option const* option) const override;
     std::string make_subcommand(CLI::App const* subcommand) const override;

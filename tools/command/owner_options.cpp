@@ -20,8 +20,7 @@ constexpr char const* user_name = "--owner-user";
 
 void OwnerOptions::add_to(CLI::App& command_line) {
     command_line.add_option("PATH", paths_, "ask the owners that listen at these sockets")
-        ->required()
-        ->option_text("...");
+        ->required();
     add_time(command_line, "--timeout", timeout_, 1ms, 1min,
              "wait TIME for the connection to an owner, and TIME for its report");
     user_option_ = command_line

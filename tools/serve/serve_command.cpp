@@ -31,8 +31,7 @@ class ServeCommand final : public Command {
    public:
     void add_options(CLI::App& command_line) override {
         command_line.add_option("PATH", request_.path, "make the socket at this path")
-            ->required()
-            ->option_text(" ");
+            ->required();
         auto* const library =
             command_line
                 .add_option("--library", library_,
