@@ -65,6 +65,8 @@ int main(int argc, char** argv) {
     return run_program(
         {"carillon-bench",
          "Carillon's laboratory: measurements under load, over time and between processes.",
+         "  carillon-bench rate                  measure messages per second\n"
+         "  carillon-bench soak --time 10min     look for lost messages and growing memory",
          entries},
         argc, argv);
 }

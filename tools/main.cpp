@@ -91,6 +91,8 @@ constexpr CommandEntry entries[] = {
 int main(int argc, char** argv) {
     using namespace carillon::tool;
     return run_program({"carillon", "Low-latency command of a running GPU kernel from the CPU.",
+                        "  carillon doctor    check this machine\n"
+                        "  carillon rtt       measure round trips",
                         entries},
                        argc, argv);
 }

@@ -32,9 +32,9 @@ class IdleCommand final : public Command {
         common_.print(headline("cost of waking an idle block", device.info()));
         IdleReport const report = run_idle(device, options_, show_progress);
         common_.print(fmt::format(
-            "ns per call. busy: right after another call; slept: after {0} of sleep; awake: after "
-            "{0} with Client::warm(), or spinning for the bare line. W: power of the GPU while {1} "
-            "block(s) wait\n{2}{3}\n{4}",
+            "ns per call: busy, right after another call; slept, after {0} of sleep; awake, after\n"
+            "{0} with Client::warm(), or of spinning for the bare line. W: the GPU's power while\n"
+            "{1} block(s) wait\n{2}{3}\n{4}",
             time_text(pause_), report.blocks, idle_table(report),
             describe_idle_states(idle_states()), idle_summary(report)));
         nlohmann::json env = environment(device.info());

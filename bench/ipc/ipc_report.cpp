@@ -80,9 +80,9 @@ std::string stalls_table(std::vector<IpcStall> const& stalls) {
 
 std::string buffers_text(IpcBuffers const& buffers) {
     std::string text = fmt::format(
-        "\na buffer of {} bytes from one process to another: created, written, sealed and got; and "
-        "by cuMemAlloc, cuMemcpyHtoD and CUDA IPC, without a store and with one, as vineyard does "
-        "it\n{}",
+        "\na buffer of {} bytes from one process to another: created, written, sealed and got; and\n"
+        "by cuMemAlloc, cuMemcpyHtoD and CUDA IPC, without a store and, as vineyard does, with "
+        "one\n{}",
         buffers.bytes, latency_table(rows_of(buffers)));
     if (buffers.why_no_cuda_ipc.empty()) {
         return text + fmt::format("p50 over the store's: CUDA IPC {:.2f}, CUDA IPC with a store {:.2f}\n",
@@ -114,8 +114,12 @@ std::string kills_text(OwnerKills const& result) {
 }
 
 nlohmann::json to_json(IpcReport const& report) {
-    nlohmann::json rows = json_array(report.calls);
-    for (nlohmann::json const& row : json_array(report.clients)) rows.push_back(row);
+    nlohmann::json rows = nlohmann::json::array();
+    for (auto const& part : {report.calls, report.clients}) {
+        for (LatencySummary const& each : part) {
+            if (each.count != 0) rows.push_back(to_json(each));
+        }
+    }
     for (IpcStall const& stall : report.stalls) {
         for (LatencySummary const& calls : {stall.alone, stall.attach, stall.exit}) {
             nlohmann::json row = to_json(calls);
@@ -156,9 +160,10 @@ nlohmann::json to_json(IpcReport const& report) {
 std::string calls_text(IpcReport const& report) {
     std::vector<LatencySummary> rows = report.calls;
     rows.insert(rows.end(), report.clients.begin(), report.clients.end());
+    std::erase_if(rows, [](LatencySummary const& each) { return each.count == 0; });
     return fmt::format(
-        "\ncalls, 48 bytes each way: from this process, through a connection to itself, from "
-        "another process; from one and from {0} other processes at once. The kernel has {1}\n{2}"
+        "\ncalls, 48 bytes each way, of a kernel with {1}: from this process, through a connection\n"
+        "to itself, from another process; from one and from {0} other processes at once\n{2}"
         "p50: other process over in-process {3:.3f}, {0} clients over one {4:.3f}\n",
         report.client_count, kernel(report.blocks), latency_table(rows), ratio(report.calls, 2, 0),
         ratio(report.clients, 1, 0));

@@ -98,7 +98,7 @@ class LoopsCommand final : public Command {
         std::array<char*, 3> arguments{words[0].data(), words[1].data(), words[2].data()};
         int count = 3;
         benchmark::Initialize(&count, arguments.data());
-        TableAndJson reporter(common_.wants_json() ? std::cerr : std::cout, device);
+        TableAndJson reporter(common_.json().takes_standard_output() ? std::cerr : std::cout, device);
         try {
             if (benchmark::RunSpecifiedBenchmarks(&reporter) == 0) {
                 throw UsageError("loops", fmt::format("no loop matches \"{}\"", filter_));

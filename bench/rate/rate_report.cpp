@@ -19,6 +19,14 @@ nlohmann::json to_json(RateResult const& result) {
     return json;
 }
 
+namespace {
+
+std::string threads_text(int threads) {
+    return fmt::format("  {} thread{}", threads, threads == 1 ? "" : "s");
+}
+
+}  // namespace
+
 std::string rate_table(std::vector<RateResult> const& results) {
     std::string text =
         fmt::format("{:<26}{:>14}{:>14}{:>14}{:>6}\n", "", "median", "min", "max", "");
@@ -29,7 +37,7 @@ std::string rate_table(std::vector<RateResult> const& results) {
             fmt::format("{:<26}{:>14.2f}{:>14.2f}{:>14.2f}{:>6}{}\n", each.name, each.median / unit,
                         each.min / unit, each.max / unit, ns ? "ns" : "M/s",
                         each.parameters.contains("producers")
-                            ? fmt::format("  {} threads", each.parameters["producers"].get<int>())
+                            ? threads_text(each.parameters["producers"].get<int>())
                             : "");
     }
     return text;

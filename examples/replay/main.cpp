@@ -74,5 +74,5 @@ constexpr tool::CommandEntry command[] = {
 
 int main(int argc, char** argv) {
     using namespace carillon;
-    return tool::run_program({"replay", example::command[0].what, example::command}, argc, argv);
+    return tool::run_program({"replay", example::command[0].what, "", example::command}, argc, argv);
 }

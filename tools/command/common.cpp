@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <bit>
 #include <cstdio>
+#include <cstdlib>
 #include <utility>
 
 #include "measure/interrupt.hpp"
@@ -45,6 +47,11 @@ void CommonOptions::write(nlohmann::json result, DeviceInfo const& device) {
     if (!wants_json()) return;
     result["environment"] = environment(device);
     json_.write(std::move(result));
+}
+
+std::string why_not_power_of_two(std::string const& text) {
+    bool const is_one = std::has_single_bit(std::strtoull(text.c_str(), nullptr, 10));
+    return is_one ? "" : text + " is not a power of two";
 }
 
 std::string why_no_path(std::string const& text) { return text.empty() ? "the path is empty" : ""; }

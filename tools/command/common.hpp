@@ -57,11 +57,15 @@ CLI::Option* add_rounds(CLI::App& command_line, T& rounds) {
                       "let the measures take turns in N rounds");
 }
 
-// Adds `--capacity`. The library checks the number.
+// The error in a number that is not a power of two, in the form that CLI11 wants.
+[[nodiscard]] std::string why_not_power_of_two(std::string const& text);
+
+// Adds `--capacity`.
 template <class T>
 CLI::Option* add_capacity(CLI::App& command_line, T& capacity) {
     return command_line
         .add_option("--capacity", capacity, "give each ring N slots, a power of two")
+        ->check(why_not_power_of_two)
         ->option_text("N");
 }
 

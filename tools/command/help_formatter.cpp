@@ -11,13 +11,13 @@ namespace {
 constexpr std::size_t line_length = 80;
 constexpr std::size_t first_column = 25;  // of descriptions
 
-std::string wrapped(std::string const& text) {
+std::string wrapped(std::string const& text, std::size_t column) {
     std::istringstream words(text);
     std::string lines;
     std::size_t length = 0;
     for (std::string word; words >> word; length += word.size()) {
         if (length != 0) {
-            bool const fits = length + 1 + word.size() <= line_length - first_column;
+            bool const fits = length + 1 + word.size() <= line_length - column;
             lines += fits ? ' ' : '\n';
             length = fits ? length + 1 : 0;
         }
@@ -49,14 +49,16 @@ std::string HelpFormatter::make_option_desc(CLI::Option const* option) const {
     std::string const& preset = option->get_default_str();
     bool const shown = !preset.empty() && preset != "[]";
     return wrapped(option->get_description() +
-                   (shown ? fmt::format(" (default {})", preset) : std::string()));
+                   (shown ? fmt::format(" (default {})", preset) : std::string()),
+                   first_column);
 }
 
 std::string HelpFormatter::make_subcommand(CLI::App const* subcommand) const {
     std::string const& text = subcommand->get_description();
+    constexpr std::size_t column = 12;
     std::ostringstream out;
     CLI::detail::format_help(out, subcommand->get_display_name(true),
-                             wrapped(text.substr(0, text.find('\n'))), 12);
+                             wrapped(text.substr(0, text.find('\n')), column), column);
     return out.str();
 }
 

@@ -98,9 +98,18 @@ std::string why_not_parsed(CLI::App const& app, CLI::ParseError const& error) {
     return fmt::format("unexpected argument '{}'; see {} --help", unknown.front(), program);
 }
 
+std::string examples_text(char const* examples) { return fmt::format("Examples:\n{}", examples); }
+
+// The texts around the options of a command.
 void add_texts(CLI::App& command_line, CommandEntry const& entry) {
     command_line.description(fmt::format("{}\n\n{}\n", entry.what, entry.about));
-    command_line.footer(fmt::format("Examples:\n{}", entry.examples));
+    bool const has_times = std::ranges::any_of(command_line.get_options(), [](auto const* option) {
+        return option->get_option_text() == "TIME";
+    });
+    command_line.footer((has_times ? "A TIME is a number with ns, us, ms, s, min or h; without a "
+                                     "unit, of seconds.\n\n"
+                                   : "") +
+                        examples_text(entry.examples));
 }
 
 int run(Program const& program, int argc, char** argv) {
@@ -111,15 +120,15 @@ int run(Program const& program, int argc, char** argv) {
     bool const has_subcommands = program.commands.size() > 1;
     if (has_subcommands) {
         app.require_subcommand(1);
-        app.footer(fmt::format("'{0} help SUBCOMMAND' shows the options of a subcommand.",
-                               program.name));
+        app.footer(fmt::format("'{} help SUBCOMMAND' shows the options of a subcommand.\n\n{}",
+                               program.name, examples_text(program.examples)));
     }
     std::vector<std::pair<CLI::App*, std::unique_ptr<Command>>> commands;
     for (CommandEntry const& each : program.commands) {
         CLI::App* const command_line =
             has_subcommands ? app.add_subcommand(each.name)->group(each.group) : &app;
-        add_texts(*command_line, each);
         commands.emplace_back(command_line, each.make()).second->add_options(*command_line);
+        add_texts(*command_line, each);
         require_plain_numbers(*command_line);
     }
     app.set_version_flag("--version", version, "show the version and exit");

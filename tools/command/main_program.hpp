@@ -25,6 +25,7 @@ struct CommandEntry {
 struct Program {
     char const* name;
     char const* what;
+    char const* examples;  // as in CommandEntry
     std::span<CommandEntry const> commands;
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "measure/interrupt.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <csignal>
 #include <thread>
@@ -10,10 +12,18 @@ namespace carillon::tool {
 void end_at_interrupt() {
     struct ::sigaction action {};
     if (::sigaction(SIGINT, nullptr, &action) != 0 || action.sa_handler == SIG_IGN) return;
-    action = {};
-    action.sa_handler = [](int /*signal*/) { detail_of_interrupt::seen.store(true); };
-    action.sa_flags = static_cast<int>(SA_RESTART | SA_RESETHAND);
-    (void)::sigaction(SIGINT, &action, nullptr);
+    // A thread waits for the signal. A handler would end system calls of the other threads.
+    ::sigset_t interrupt;
+    ::sigemptyset(&interrupt);
+    ::sigaddset(&interrupt, SIGINT);
+    ::pthread_sigmask(SIG_BLOCK, &interrupt, nullptr);
+    std::thread([interrupt] {
+        int signal = 0;
+        if (::sigwait(&interrupt, &signal) != 0) return;
+        detail_of_interrupt::seen.store(true);
+        ::pthread_sigmask(SIG_UNBLOCK, &interrupt, nullptr);  // the next one ends the process
+        for (;;) ::pause();
+    }).detach();
 }
 
 void sleep_until(std::chrono::steady_clock::time_point deadline) {

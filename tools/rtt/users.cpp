@@ -42,7 +42,7 @@ UsersFigure figure_of(UsersRow& row) {
 
 // By an interrupt before its first turn.
 bool is_left_out(UsersRow const& row) {
-    return row.why_not.empty() && row.figures.latencies.empty() && row.figures.per_second.empty();
+    return interrupted() && row.figures.latencies.empty() && row.figures.per_second.empty();
 }
 
 }  // namespace

@@ -57,6 +57,7 @@ nlohmann::json to_json(UsersFigure const& figure) {
 }
 
 std::string users_tables(UsersResult const& result) {
+    if (result.figures.empty()) return "";
     std::string text = fmt::format("\nround trips by use, with default options{}, in {} rounds\n",
                                    result.placed ? " and this device's placement profile" : "",
                                    result.options.rounds);
