@@ -271,7 +271,7 @@ class LaboratoryTest(ProgramTest):
             for line in (["rate", "--time", "1h", "--rounds", "1000"], ["copy", "--rounds", "1000"],
                          ["soak", "--time", "1h"], ["soak", "--cycles", "1000000"],
                          ["ipc", "--calls", "1000", "--clients", "2", "--visits", "1000000"],
-                         ["load", "--samples", "100000"], ["idle", "--calls", "300", "--pause", "1ms"],
+                         ["load", "--samples", "400000"], ["idle", "--calls", "300", "--pause", "1ms"],
                          ["loops", "--min-time", "50ms"]):
                 with self.subTest(line[0]):
                     result = run_and_interrupt(*line, "--device", "emulated", f"--json={path}",

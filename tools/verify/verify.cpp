@@ -86,7 +86,7 @@ class Verification {
         full.ignore_room = true;
         add({"lines_mpmc_to_device",
              "to_device",
-             "each message of each thread once, whole, after those that it claimed before",
+             "every message of every thread once, whole, and in the thread's order",
              found,
              {control("the credit", run_mpmc(stage_, full, part(share * control_share)))}});
     }
@@ -128,7 +128,7 @@ class Verification {
     void two_threads(double share) {
         add({"two_threads_in_order",
              "to_device",
-             "a line of a thread that has seen another's written is not seen before it",
+             "a line written after another thread's line was seen is not seen before it",
              run_two_threads(stage_, true, part(share * (1 - control_share))),
              {control("the fence of the first thread",
                       run_two_threads(stage_, false, part(share * control_share)))}});
@@ -202,7 +202,7 @@ class Verification {
         TestReport& report =
             add({"bulk_out_of_line",
                  "to_host",
-                 "what an answer names that leaves as a bulk copy behind a release (not relied on)",
+                 "data of an answer that leaves as a bulk copy after a release (not relied on)",
                  {},
                  {control("the release", run_data(stage_, test, part(share * control_share)))},
                  {{"data_stale", found.stale}}});
@@ -217,7 +217,7 @@ class Verification {
         found += run_pages(stage_, {256, true}, kept);
         add({"page_choice",
              "to_device",
-             "each message once, from before to after the consumer chooses pages, in new rings",
+             "every message once, while the consumer of a new ring chooses its pages",
              found,
              {control("lines in both pages",
                       run_pages(stage_, {64, false, true}, part(share * control_share)))},
