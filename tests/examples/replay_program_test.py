@@ -67,7 +67,7 @@ class ReplayTest(ProgramTest):
         self.assert_fails(self.replay("/nowhere/feed.dbn"), 1, "No such file")
 
     def test_bad_usage_exits_2(self):
-        self.assert_fails(self.replay(), 2, "file is required")
+        self.assert_fails(self.replay(), 2, "FILE is required")
         self.assert_fails(self.replay("feed.dbn", "--json="), 2, "the path is empty")
         self.assert_fails(self.replay("feed.dbn", "another"), 2, "another")
 

@@ -2,6 +2,7 @@
 """A program as its users run it, for tests whose first argument is its path."""
 import functools
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -29,7 +30,21 @@ def run_and_interrupt(*arguments, seconds):
         return subprocess.CompletedProcess(arguments, process.returncode, first + out, error)
 
 
+def keys_of(value):
+    """All keys of a JSON document. Those of `sms` are names of rows."""
+    if isinstance(value, list):
+        return set().union(*map(keys_of, value))
+    if not isinstance(value, dict):
+        return set()
+    return set(value).union(*(keys_of(each) for key, each in value.items() if key != "sms"))
+
+
 class ProgramTest(unittest.TestCase):
+    def assert_on_the_page_of_commands(self, names):
+        page = (pathlib.Path(__file__).parents[2] / "docs/command.md").read_text()
+        words = {word for code in re.findall(r"`([^`\n]+)`", page) for word in code.split()}
+        self.assertEqual(set(names) - words, set())
+
     def assert_fails(self, result, status, words):
         self.assertEqual(result.returncode, status, result.stderr)
         self.assertEqual(result.stdout, "")

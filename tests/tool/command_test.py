@@ -16,7 +16,7 @@ import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
-from program import PROGRAM, ProgramTest, run, run_and_interrupt  # noqa: E402
+from program import PROGRAM, ProgramTest, keys_of, run, run_and_interrupt  # noqa: E402
 
 MEASURES = ["raw-flag-near", "raw-flag-far", "pinned-flag", "line-echo", "call-bare", "call",
             "call-64-rings", "raw-flag-wide", "call-tuned"]
@@ -244,6 +244,7 @@ class CommandTest(ProgramTest):
         self.assertEqual(report["threads"], 1)
         self.assertEqual(report["violations"], 0)
         self.assertEqual({test["name"] for test in report["tests"]}, LITMUS_TESTS)
+        self.assert_on_the_page_of_commands(keys_of(report))
         for test in report["tests"]:
             with self.subTest(test["name"]):
                 self.assertIn(test["name"], result.stdout)
@@ -361,6 +362,7 @@ class CommandTest(ProgramTest):
                 told = run(name, "--help").stdout
                 self.assertIsNone(re.search(r"UINT|FLOAT|TEXT|BOOLEAN|ENUM| in \[|\{|\[\]", told), told)
                 self.assertIn("\nExamples:\n  carillon " + name, told)
+                self.assert_on_the_page_of_commands(set(re.findall(r"^  (--[\w-]+)", told, re.M)))
                 self.assertLessEqual(max(map(len, told.splitlines())), 82)
                 for option in re.findall(r"^  (--\w+ \S.*|--\w+\[=FILE\].*)$", told, re.M):
                     self.assertRegex(option, r"^--\S+( [A-Z:]+)? +[a-z]|^--\S+ [A-Z:]+$", told)
@@ -415,7 +417,9 @@ class CommandTest(ProgramTest):
                      ("rtt", "--device", "emulated", "--iterations", "20")):
             with self.subTest(line):
                 result = run(*line, "--json")
-                self.assertEqual(json.loads(result.stdout)["schema_version"], 1)
+                document = json.loads(result.stdout)
+                self.assertEqual(document["schema_version"], 1)
+                self.assert_on_the_page_of_commands(keys_of(document))
                 self.assertNotEqual(result.stderr, "")
 
     def test_a_file_is_opened_before_the_measurement(self):

@@ -12,9 +12,9 @@ namespace {
 
 constexpr std::array worst_first{Severity::error, Severity::warning, Severity::note, Severity::ok};
 
-std::string heading(Severity severity, std::size_t count) {
-    if (severity == Severity::ok) return fmt::format("{} ok\n", count);
-    return fmt::format("{} {}{}\n", count, to_string(severity), count == 1 ? "" : "s");
+std::string counted(Severity severity, std::size_t count) {
+    if (severity == Severity::ok) return fmt::format("{} ok", count);
+    return fmt::format("{} {}{}", count, to_string(severity), count == 1 ? "" : "s");
 }
 
 std::string text_of(Finding const& finding) {
@@ -53,16 +53,16 @@ std::string doctor_text(DoctorReport const& report) {
     for (Severity const severity : worst_first) {
         std::size_t const count = report.count(severity);
         if (count == 0) continue;
-        text += heading(severity, count);
+        text += counted(severity, count) + '\n';
         for (Finding const& each : report.findings) {
             if (each.severity == severity) text += text_of(each);
         }
     }
-    std::size_t const errors = report.count(Severity::error);
-    return text + fmt::format("verdict: {}, {} warning(s), {} note(s)\n",
-                              errors == 0 ? "persistent kernels work here"
-                                          : fmt::format("{} error(s)", errors),
-                              report.count(Severity::warning), report.count(Severity::note));
+    bool const works = report.count(Severity::error) == 0;
+    return text + fmt::format("verdict: persistent kernels {}; {}, {}\n",
+                              works ? "work" : "do NOT work",
+                              counted(Severity::warning, report.count(Severity::warning)),
+                              counted(Severity::note, report.count(Severity::note)));
 }
 
 void require_no_error(DoctorReport const& report) {
