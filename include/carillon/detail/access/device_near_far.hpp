@@ -16,8 +16,8 @@
 CARILLON_BEGIN_POLICY_CODE
 namespace carillon::detail {
 
-// A device thread on its own memory. Pairs of words, claims and keeping loads whole come from the
-// machine, if it has them.
+// A device thread on its own memory. Pairs, claims and whole loads are the machine's, if it has
+// them.
 template <GpuLoads Instructions>
 class BasicDeviceNear : public Instructions {
    public:

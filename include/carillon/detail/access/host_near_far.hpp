@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// HostCached and HostMapped: the CPU's policies for its own memory and for the other side's,
-// mapped.
+// HostCached and HostMapped: the CPU's policies for its own memory and for the other side's.
 #pragma once
 
 #include <cstddef>

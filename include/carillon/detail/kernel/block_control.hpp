@@ -53,8 +53,7 @@ class BasicBlockControl {
         ended_.set(reason_);
     }
 
-    // Whether to end. Only one of many calls looks at the stop word, because a look costs as much
-    // as a poll.
+    // Whether to end. Only one of many calls looks at the stop word: a look costs a poll.
     CARILLON_POLICY_CODE
     CARILLON_HD bool should_stop() { return look_due() && stop_now(); }
     // Whether this call looks.
@@ -86,8 +85,7 @@ class BasicBlockControl {
     CARILLON_HD void looked() { looked_ticks_ = clock_.ticks(); }
 
     // Tells that a request was served. Returns true if the last look at the stop word is a while
-    // ago: a stop must not wait for many requests, or for a slow one. The next should_stop() then
-    // looks.
+    // ago: a stop must not wait for many requests, or for a slow one. The next should_stop() looks.
     CARILLON_POLICY_CODE
     CARILLON_HD bool busy() {
         spins_ = 0;
@@ -101,8 +99,8 @@ class BasicBlockControl {
     // Whether the last call came soon after the one before it. If no poll failed in between, the
     // work between the two took at most some microseconds.
     [[nodiscard]] CARILLON_HD bool was_quick() const { return took_ticks_ < quick_ticks; }
-    // Tells that a poll found nothing. Returns true if it slept: after a sleep a look at the stop
-    // word is cheap.
+    // Tells that a poll found nothing. Returns true if it slept: a look at the stop word is then
+    // cheap.
     CARILLON_POLICY_CODE
     CARILLON_HD bool idle() {
         spin();

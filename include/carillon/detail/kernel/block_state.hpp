@@ -102,8 +102,7 @@ concept HasIdle = requires(Handler& handler) {
     requires(Handler & handler, typename Handler::Shared& shared) { handler.idle(shared); });
 
 #if defined(__CUDA_ARCH__)
-// The compiler names this function if the handler's idle() can only be called on the host
-// (config.hpp).
+// The compiler names this function if idle() can only be called on the host (config.hpp).
 template <class Handler>
 __device__ void idle_needs_CARILLON_HD(Handler& handler) {
     if constexpr (requires { handler.idle(); }) {
@@ -137,8 +136,7 @@ class Handlers {
     Handlers() requires requires { Functor{}; } : of_all_{} {
     }
     CARILLON_HD Handlers(Functor const& of_all) : of_all_(of_all) {}
-    // `each` has the handlers of all blocks, in device memory that stays until every block has
-    // started.
+    // `each`: the handlers of all blocks, in device memory until every block has started.
     explicit Handlers(Functor const* each) : each_(each), none_{} {}
 
     // Returns the functor of the calling thread's block. All threads of the block call it, once.

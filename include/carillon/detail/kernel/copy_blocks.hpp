@@ -57,8 +57,8 @@ class CopyWarp {
         if (is_leader(lanes_)) control_.report_ended();
     }
 
-    // Answers requests until one needs the whole block, and stores that one in `work`; size 0 when
-    // it is time to end.
+    // Answers requests until one needs the whole block, and stores it in `work`; size 0: it is time
+    // to end.
     CARILLON_HD void serve_until_work(CopyRequest& work) {
         CopyRequest request{};
         bool look_at_stop = overdue();

@@ -59,8 +59,7 @@ concept SaysThreads = !requires {
 }
 &&requires { typename std::integral_constant<long long, Handler::threads>; };
 
-// A handler that writes memory outside its reply declares `static constexpr bool out_of_line =
-// true`.
+// A handler that writes outside its reply declares `static constexpr bool out_of_line = true`.
 template <class Handler>
 CARILLON_HD constexpr OutOfLine out_of_line_of() {
     if constexpr (SaysOutOfLine<Handler>) {

@@ -139,8 +139,7 @@ class LogRegistry {
 
 // The text of a message with its arguments, or a description of its fault.
 [[nodiscard]] std::string log_text(LogRegistry const& registry, LogMessage const& message);
-// Formats `carillon: [block 3, 12.345678901] text`, with the level before the text unless it is
-// info.
+// Formats `carillon: [block 3, 12.345678901] text`, with a level other than info before the text.
 [[nodiscard]] std::string log_line(LogRecord const& record);
 
 // Registers a text at the program's start, if the program uses this member.

@@ -41,8 +41,8 @@ struct Program {
     std::function<void(unsigned block)> run_block;
     // The kernel for a GPU; nullptr in a program compiled without nvcc.
     KnownKernel const* kernel = nullptr;
-    // In place of `kernel`, for a kernel loaded at run time: the CUfunction, and an object that
-    // keeps it loaded.
+    // In place of `kernel`, if loaded at run time: the CUfunction, and an object that keeps it
+    // loaded.
     void* loaded = nullptr;
     std::shared_ptr<void> code = nullptr;
     // The kernel's single parameter. A launch that hangs may read it later.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A block that watches many channels by their doorbells, for WatchedChannels: a warp whose lanes
-// share the channels.
+// A block that watches many channels by their doorbells: a warp whose lanes share the channels.
 #pragma once
 
 #include <cstdint>

@@ -88,8 +88,7 @@ struct ChannelLocation {
 // The channels that one block can watch: a warp reads 64 doorbells with one load.
 inline constexpr unsigned doorbells_per_block = 64;
 
-// The blocks that take a channel's requests. With any_block, replies come in any order
-// (pool_places.hpp).
+// The blocks that take a channel's requests; for any_block see pool_places.hpp.
 enum class ServedBy : std::uint8_t { one_block, any_block };
 
 // The sizes of a channel's rings.
@@ -139,8 +138,8 @@ struct ChannelTable {
     [[nodiscard]] CARILLON_HD static constexpr std::size_t word_bytes(ChannelShape const& shape) {
         return sizeof(ControlLine) + in_lines(1) + in_lines(page_words(shape));
     }
-    // The host memory of a channel. Slots that fill pages start at a page, because the page decides
-    // how long a line takes.
+    // The host memory of a channel. Slots that fill pages start at a page: it decides a line's
+    // time.
     [[nodiscard]] CARILLON_HD static constexpr std::size_t host_bytes(ChannelShape const& shape) {
         std::size_t const slot_bytes =
             std::size_t{shape.capacity} * shape.reply_lines * sizeof(Line);
@@ -160,8 +159,8 @@ struct ChannelTable {
         return reinterpret_cast<CounterWords*>(at);
     }
 
-    // The begin and the end of the doorbells: pairs of pages, each for eight blocks, which watch at
-    // least two channels each.
+    // The begin and end of the doorbells: pairs of pages, each for eight blocks with two channels
+    // or more.
     [[nodiscard]] CARILLON_HD static constexpr std::size_t doorbells_at(unsigned channels,
                                                                         ChannelShape const& shape) {
         std::size_t const before = channels * (request_bytes(shape) + word_bytes(shape));

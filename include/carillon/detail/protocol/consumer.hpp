@@ -45,8 +45,8 @@ class Consumer {
         }
     }
 
-    // Takes the next message into `message` and returns true, or returns false at once if it has
-    // not arrived as a whole.
+    // Takes the next message and returns true, or returns false at once if not all of it has
+    // arrived.
     CARILLON_HD bool try_pop(T& message) {
         Packed<T> packed;
         if (!try_take(packed)) return false;

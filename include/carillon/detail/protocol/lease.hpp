@@ -23,8 +23,7 @@ namespace carillon::detail {
 // In device memory; the owner writes, the block polls the number.
 struct alignas(64) LeaseLine {
     std::uint64_t number;  // odd while a client has the block
-    // For an object: how often its owner has set its own value, in memory that clients cannot
-    // access.
+    // For an object: how often its owner has set its own value, in memory of the owner's.
     std::uint64_t own_sets;
     // The channel's place, the first sequence number of both rings, and whether its request slots
     // lie in pairs of pages. The owner writes them before the number, and never while that is odd.
@@ -165,8 +164,7 @@ class LeaseWriter {
         far_.release();
         tell(number_ + 1);
     }
-    // Leases the same place again with its lines unchanged: a block continues there, whether or not
-    // it has left.
+    // Leases the same place again with its lines unchanged: a block continues there, left or not.
     void begin_again() { tell(number_ + 1); }
     // Ends the lease. A block may still serve one of its requests until the lease is over().
     void end() {

@@ -195,8 +195,7 @@ class LeasedProducer {
     Leased<Producer<T, Far, Near>, RingToHostLayout, Near, Far> leased_;
 };
 
-// A chunk stays readable until it is released, even if its client has left; its memory stays only
-// that long.
+// A chunk stays readable until it is released, even if its client has left.
 template <class Meta, class Near, class Far>
 class LeasedChunkReader {
    public:
@@ -232,8 +231,7 @@ class LeasedChunkReader {
 
    private:
     Leased<ChunkConsumer<Meta, Near, Far>, ChunkRingLayout, Near, Far> leased_;
-    // Whether a chunk that was handed out is unreleased. It is kept here, because the client can
-    // write the lines.
+    // Whether a handed-out chunk is unreleased. It is kept here: the client can write the lines.
     bool holds_ = false;
     Sequence last_taken_ = 0;
 };

@@ -85,8 +85,7 @@ class MessageNear : public Near {
         return load_line(from, quads);  // also acquires (C1)
     }
 
-    // Copies an arrived message before its slot's credit is returned: until then nobody writes its
-    // quads.
+    // Copies an arrived message. Its slot's credit is returned later: nobody writes its quads yet.
     void copy(MessageAt message, void* to) const {
         auto const* const from = static_cast<Line const*>(message.where);
         auto* const bytes = static_cast<std::byte*>(to);

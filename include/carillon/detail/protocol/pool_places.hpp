@@ -180,8 +180,7 @@ class PoolPlaces {
         served_ = kept;
     }
 
-    // With fewer clients than blocks, several blocks share each client; with more, each block has
-    // several.
+    // With fewer clients than blocks, blocks share a client; with more, each block has several.
     CARILLON_HD void find_homes() {
         first_home_ =
             served_ == 0 ? 0 : block_ % (served_ < leases_.servers ? served_ : leases_.servers);

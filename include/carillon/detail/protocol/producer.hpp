@@ -15,8 +15,7 @@
 CARILLON_BEGIN_POLICY_CODE
 namespace carillon::detail {
 
-// A word beside the lines, stored through the producer's far policy after a line; it leaves after
-// the line has left.
+// A word beside the lines, stored through the producer's far policy after a line; it leaves later.
 template <class B, class Far>
 concept DoorbellThrough = std::copyable<B> &&
     requires(B const& doorbell, Far const& far, Sequence last) {
@@ -332,8 +331,7 @@ class Producer {
                     : view_.capacity - static_cast<std::uint32_t>(outstanding);
     }
 
-    // A push reads the members in this order: all that it reads before its line is stored are
-    // together.
+    // A push reads the members in this order; those that it reads before its store are together.
     Sequence next_;
     Line* slot_;          // of line next_
     std::uint32_t room_;  // slots known to be free

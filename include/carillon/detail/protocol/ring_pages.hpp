@@ -60,8 +60,7 @@ class ToldPages {
         if (view.begins_word(sequence) && told_ != nullptr) word_ = 0;
         return view.slot(sequence, word_);
     }
-    // Whether it is known at which page's slot the consumer will look; until then it may look at
-    // the other page's.
+    // Whether the consumer's page is known; until then it may look at the other page's slot.
     [[nodiscard]] CARILLON_HD bool known() const { return (word_ & known_pages) != 0; }
     // Looks whether the choice is known now.
     template <WordAccess Near>

@@ -71,8 +71,8 @@ struct RingSlots {
     [[nodiscard]] CARILLON_HD std::uint32_t slot_lines() const { return lines_and_shift >> 8U; }
     [[nodiscard]] CARILLON_HD std::uint32_t page_shift() const { return lines_and_shift & 0xffU; }
 
-    // The first line of a message's slot, in the page of its pair that `word` names; by default in
-    // the first.
+    // The first line of a message's slot, in the page of its pair that `word` names (default:
+    // first).
     [[nodiscard]] CARILLON_HD Line* slot(Sequence sequence, PageWord word = 0) const {
         std::uint32_t const index = index_of(sequence);
         std::uint32_t const pair = index >> page_shift();
