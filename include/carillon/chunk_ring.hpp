@@ -247,8 +247,8 @@ class ChunkRing {
     ~ChunkRing() = default;
 
     // The device's end, for one thread of a kernel or for all threads of a block. A ring gives out
-    // one of the two, once: then either call throws UsageError, also for a ring of another process
-    // (Connection::chunk_ring). For Bytes see Ring::device_handle.
+    // one of the two, once. Later calls throw UsageError, and so does a call for a ring of another
+    // process (Connection::chunk_ring). For Bytes see Ring::device_handle.
     [[nodiscard]] DeviceEnd device_handle(
         CodeLocation const& where = CodeLocation::current()) const {
         return detail::in_call("ChunkRing::device_handle", [&] {

@@ -46,6 +46,7 @@ template <class T>
 }
 }  // namespace detail
 
+// The options of a Connection, and of a Store of another process.
 struct ConnectOptions {
     // This client's name for the owner, 1 to 63 characters. Empty: this program's name.
     std::string name{};

@@ -34,6 +34,7 @@ enum class DeviceMemory : std::uint8_t {
     host,       // page-locked host memory, which the GPU polls across the bus
 };
 
+// The options of Device::open.
 struct DeviceOptions {
     DeviceMemory memory = DeviceMemory::automatic;
     // Refuse device memory that needs flush and invalidate (UnsupportedError).

@@ -47,6 +47,7 @@ enum class MemorySource : std::uint8_t {
 // "vulkan", "dma-buf", "gdrcopy", "host" or "memfd"; empty for unknown.
 [[nodiscard]] std::string_view to_string(MemorySource source);
 
+// A device, and how it is used.
 struct DeviceInfo {
     std::string selector;  // opens this device again: "cuda:0", "emulated", "emulated:vulkan"
     std::string name;

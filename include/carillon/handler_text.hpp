@@ -30,6 +30,7 @@ namespace detail {
 class HandlerCode;
 }  // namespace detail
 
+// The options of compile_handler().
 struct HandlerOptions {
     // Text before the handler, such as its messages' structs. Its lines are not counted.
     std::string before{};

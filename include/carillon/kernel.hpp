@@ -119,8 +119,7 @@ class PersistentKernel {
     using Options = std::conditional_t<either, Requests, KernelOptions>;
 
    public:
-    using Client =
-        typename Route::Client;  // the type that channel(), express() and client() return
+    using Client = typename Route::Client;  // of channel(), express() and client()
 
     // Allocates the rings, starts the kernel and returns when every block runs. `handler` is a
     // Handler, which every block copies, or a function that makes each block's own, as in
@@ -163,8 +162,8 @@ class PersistentKernel {
         }
         return *this;
     }
-    // Stops the kernel within options.stop_timeout; never throws. A server and a pool's clients may
-    // outlive it.
+    // Stops the kernel, waiting at most options.stop_timeout; never throws. A server and a pool's
+    // clients may outlive it.
     ~PersistentKernel() {
         if (supervisor_) supervisor_->end();
     }

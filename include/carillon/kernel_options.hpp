@@ -84,6 +84,7 @@ struct SharedPool {
     bool operator==(SharedPool const&) const = default;
 };
 
+// The options of a PersistentKernel.
 struct KernelOptions {
     // The number of blocks that serve. The default is 1; for a pool it is one per SM of a GPU, at
     // most 32, and one per processor of the emulated device except the caller's, at most 2. Each

@@ -26,6 +26,7 @@ class Lendable;
 struct ServerMaker;
 }  // namespace detail
 
+// How a Server, or a serve() function, accepts clients.
 struct ServeOptions {
     // The owner's name: 1 to 63 characters. The default is "store" by Store::serve(), the kernel's
     // name by PersistentKernel::serve(), otherwise "kernel".
@@ -34,8 +35,8 @@ struct ServeOptions {
     // the names, processes, users and counters of all clients (Connection::status()), gets every
     // sealed buffer, and sees which client made it.
     unsigned mode = 0600;
-    // The users, and the groups whose members may become clients, besides the owner's own user. If
-    // both are empty, every process that can connect may.
+    // Users, and members of groups, that may become clients besides the owner's own user. If both
+    // are empty, every process that can connect may.
     std::vector<std::uint32_t> users{};
     std::vector<std::uint32_t> groups{};
     // Limits at any time: of connections, and for each connection of channels and objects, of bytes
@@ -123,7 +124,7 @@ class Server {
 
 namespace detail {
 
-// kernels' and objects' serve() calls these.
+// The serve() functions of kernels and objects call these.
 struct ServerMaker {
     [[nodiscard]] static Server make(std::filesystem::path const& path,
                                      std::shared_ptr<Lendable> kernel, ServeOptions const& options,

@@ -22,6 +22,7 @@ namespace detail {
 class BufferAccess;
 }  // namespace detail
 
+// The options of a store of this process.
 struct StoreOptions {
     std::size_t bytes = std::size_t{1} << 30;  // of memory of all buffers
     // Bytes of one user's buffers. 0: half of `bytes`; no limit for the store's user and root.
@@ -52,7 +53,7 @@ class CARILLON_LAYOUT Store {
     // what Connection's constructor throws, and RefusedError if the server has no store
     // (ConnectOptions::wait_for_owner).
     explicit Store(PathArgument const& path, ConnectOptions const& options = {});
-    // Clients of this process's store learn that it has ended.
+    // When a store of this process is destroyed, its clients learn that it has ended.
     Store(Store&&) noexcept = default;
     Store& operator=(Store&&) noexcept = default;
 
