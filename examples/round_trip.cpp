@@ -24,19 +24,20 @@ int main() try {
     using Clock = std::chrono::steady_clock;
     auto device = carillon::Device::open();
     carillon::PersistentKernel<Reprice> kernel(device);
-    auto channel = kernel.channel();
+    auto& channel = kernel.channel();
+    Quote quote{};
     std::vector<double> micros(20'000);
     for (double& each : micros) {
         auto const begin = Clock::now();
-        channel.call(Tick{4810.00, 4810.25}, 1s);
+        quote = channel.call(Tick{4810.00, 4810.25}, 1s);
         each = std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
     }
     std::ranges::sort(micros);
     auto const at = [&](double share) {
         return micros[static_cast<std::size_t>(share * double(micros.size()))];
     };
-    std::printf("round trip of a command: p50 %.2f us, p99 %.2f us, longest %.2f us, %s\n", at(0.5),
-                at(0.99), micros.back(), device.info().name.c_str());
+    std::printf("%.3f; round trip of a call: p50 %.2f us, p99 %.2f us, longest %.2f us, from %s\n",
+                quote.price, at(0.5), at(0.99), micros.back(), device.info().name.c_str());
 } catch (carillon::Error const& error) {
     std::fprintf(stderr, "round_trip: %s\n", error.what());
     return 1;
