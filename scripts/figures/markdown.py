@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parts of Markdown pages. Masking replaces a part by spaces and keeps its line breaks, so that
 offsets and line numbers stay those of the page."""
+
 import re
 
 FENCE = re.compile(r"^[ \t>]*(`{3,}|~{3,})[^\n]*\n.*?(?:^[ \t>]*\1[`~]*[ \t]*$|\Z)", re.S | re.M)

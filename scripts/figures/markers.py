@@ -3,6 +3,7 @@
 <!--= KEY -->1.62 us<!--=-->              a measured one, which scripts/summarize fills in (values.py)
 <!--c FILE IDENTIFIER -->50 us<!--c-->     a constant of the code: FILE has IDENTIFIER, and there the number
 <!--n REASON -->30 minutes<!--n-->         what is neither, and why it may be typed"""
+
 import re
 
 from figures import markdown, values
@@ -25,11 +26,13 @@ def malformed(text):
     for match in ANY.finditer(rest):
         yield markdown.line_of(text, match.start()), f"{match[0]} has no partner on its line"
     for match in AT_BEGINNING.finditer(prose):
-        yield (markdown.line_of(text, match.end()),
-               "a line begins with a marker: Markdown takes it as HTML; let a word come first")
+        yield (
+            markdown.line_of(text, match.end()),
+            "a line begins with a marker: Markdown takes it as HTML; let a word come first",
+        )
     for match in MARKER.finditer(prose):
         start = prose.rfind("\n", 0, match.start()) + 1
-        if prose[start:match.start()].lstrip().startswith("|") and re.search(r"(?<!\\)\|", match[2]):
+        if prose[start : match.start()].lstrip().startswith("|") and re.search(r"(?<!\\)\|", match[2]):
             yield (markdown.line_of(text, match.start()), f"{match[2]}: in a table `|` is written `\\|`")
 
 
@@ -44,7 +47,7 @@ def filled(text, folder):
         except values.BadKey as error:
             problems.append((markdown.line_of(text, match.start()), f"{match[2]}: {error}"))
             continue
-        parts += [text[end:match.start(3)], value]
+        parts += [text[end : match.start(3)], value]
         end = match.end(3)
     return "".join([*parts, text[end:]]), problems
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plain names of what the results files measure."""
+
 import re
 
 ROWS = {
@@ -46,18 +47,19 @@ ROWS = {
     "idle": "one call at a time",
 }
 PATTERNS = (
-    (r"call-(\d+)/(\d+)", r"call: \1 bytes there, \2 back"),
+    (r"call-(\d+)/\1", r"call, \1 bytes each way"),
+    (r"call-(\d+)/(\d+)", r"call, \1 bytes there, \2 back"),
     (r"call-(\d+)-threads?", r"calls by \1 threads, each with a channel and a block"),
     (r"raw-flag-(\d+)-threads?", r"bare flags by \1 threads, each with a block and a near page"),
-    (r"shared-pool-(\d+)-threads?", r"\1 clients of a `SharedPool`"),
-    (r"pool-(\d+)-threads?", r"\1 threads that share a pool"),
+    (r"shared-pool-(\d+)-threads?", r"calls by \1 threads, through one `SharedPool`"),
+    (r"pool-(\d+)-threads?", r"calls by \1 threads, through one pool"),
     (r"call-(\d+)-slots", r"call through rings of \1 slots"),
     (r"raw-flag-(\d+)-slots", r"a bare flag that walks over \1 lines"),
     (r"lines-(\d+)p1c", r"\1 thread, one ring, batches of 256"),
     (r"lines-(\d+)p1r", r"\1 threads, one ring, batches of 16"),
     (r"lines-(\d+)p(\d+)r", r"\1 threads, a ring each, batches of 256"),
-    (r"load-(\d+)", r"calls, \1 % of the highest rate"),
-    (r"launch-(\d+)", r"alternative: launches, \1 % of their highest rate"),
+    (r"load-(\d+)", r"calls at \1 % of the highest rate"),
+    (r"launch-(\d+)", r"alternative: launches at \1 % of their highest rate"),
 )
 IPC = {
     "in-process": "the owner calls, without processes",
@@ -114,8 +116,11 @@ SHORT = (
     ("peers", "cudaq-device-call", "Alternative: CUDA-Q Realtime as shipped \\*"),
     ("peers", "cudaq-device-call-spin", "Alternative: CUDA-Q Realtime, its sleeps removed \\*"),
 )
-HEADLINE = (("launch-sync", "a kernel launch takes"), ("graph-sync", "a CUDA graph"),
-            ("pinned-flag", "pinned memory polled by hand"))
+HEADLINE = (
+    ("launch-sync", "a kernel launch takes"),
+    ("graph-sync", "a CUDA graph"),
+    ("pinned-flag", "pinned memory polled by hand"),
+)
 
 
 def plain(name):
@@ -125,7 +130,8 @@ def plain(name):
     for pattern, text in PATTERNS:
         match = re.fullmatch(pattern, name)
         if match:
-            return match.expand(text).replace("1 threads", "1 thread").replace("1 thread, each", "1 thread")
+            text = re.sub(r"\b1 (thread|byte)s\b", r"1 \1", match.expand(text))
+            return text.replace("1 thread, each", "1 thread,")
     return None
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which plots there are, and whether they are older than their data. A plot's metadata hold a hash of
 its results files and of the code that draws it, so that this needs no matplotlib."""
+
 import hashlib
 import pathlib
 import re

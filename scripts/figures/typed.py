@@ -1,22 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds figures that somebody typed: a number with a unit, outside of code, generated blocks and
 markers (markers.py). Compares the constants of the code that pages name with the code."""
+
 import itertools
 import re
 
 from figures import markdown, markers
 
 NUMBER = r"(?<![\w.,#/'-])(\d{1,3}(?:[ ',]\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)"
-WORDS = (r"ns|us|µs|ms|s|secs?|seconds?|min|minutes?|h|hours?|(?:nano|micro|milli)seconds?|GB/s|MB/s|KB/s|"
-         r"[GMK]iB/s|[MkK]/s|[MkK] [a-z]+/s|M|thousand|million|billion|%|percent|per cent|times|W|watts?")
+WORDS = (
+    r"ns|us|µs|ms|s|secs?|seconds?|min|minutes?|h|hours?|(?:nano|micro|milli)seconds?|GB/s|MB/s|KB/s|"
+    r"[GMK]iB/s|[MkK]/s|[MkK] [a-z]+/s|M|thousand|million|billion|%|percent|per cent|times|W|watts?"
+)
 FIGURE = re.compile(rf"{NUMBER}(?:[\s\u00a0-]?(?:{WORDS})(?![\w/])|x(?!\w)|\s?×(?!\s?\d))")
 # Where a figure names nothing that was measured: a link's target, an attribute.
 NO_TEXT = (re.compile(r"\]\([^)\s]*\)"), re.compile(r"<[a-z/][^>\n]*>"), re.compile(r"^\[[^\]]+\]: .*$", re.M))
 NANOSECONDS = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9}
-LONG = {"nanosecond": "ns", "microsecond": "us", "millisecond": "ms", "sec": "s", "second": "s", "minute": "min",
-        "hour": "h"}
-SIZES = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "thousand": 10**3, "million": 10**6, "billion": 10**9,
-         "%": 1 / 100, "percent": 1 / 100}
+LONG = {
+    "nanosecond": "ns",
+    "microsecond": "us",
+    "millisecond": "ms",
+    "sec": "s",
+    "second": "s",
+    "minute": "min",
+    "hour": "h",
+}
+SIZES = {
+    "KiB": 2**10,
+    "MiB": 2**20,
+    "GiB": 2**30,
+    "thousand": 10**3,
+    "million": 10**6,
+    "billion": 10**9,
+    "%": 1 / 100,
+    "percent": 1 / 100,
+}
 LINES_OF_CONSTANT = 6  # its own and five more
 CPP_NUMBER = re.compile(r"(?<![\w.])(\d[\d']*(?:\.\d+)?(?:e\d+)?)([a-zA-Z]*)")
 DURATION = re.compile(r"\b(nano|micro|milli|)(second|minute|hour)s\b[^;\n]{0,40}?[({=]\s*$")
@@ -49,10 +67,10 @@ def numbers(line):
     """The numbers of a line of code, each with its unit where the line says one."""
     for match in CPP_NUMBER.finditer(line):
         value = float(match[1].replace("'", ""))
-        duration = DURATION.search(line[:match.start()])
+        duration = DURATION.search(line[: match.start()])
         suffix = match[2] if match[2] in NANOSECONDS else ""
         if not suffix and not match[2]:  # `50 us` in a comment
-            after = re.match(r"\s(ns|us|ms|s|seconds?|minutes?|hours?|min|h)\b", line[match.end():])
+            after = re.match(r"\s(ns|us|ms|s|seconds?|minutes?|hours?|min|h)\b", line[match.end() :])
             suffix = unit(after[1]) if after else ""
         yield value, unit(duration[1] + duration[2]) if duration else suffix
     if product(line) is not None:
@@ -76,12 +94,12 @@ def wrong_constant(names, text, root):
         return f"<!--c {names} -->: there is no file {file}" if identifier else f"<!--c {names} -->: FILE IDENTIFIER"
     wanted = said(text)
     if wanted is None:
-        return f"<!--c {names} -->: \"{text}\" has no number"
+        return f'<!--c {names} -->: "{text}" has no number'
     rows = path.read_text().splitlines()
     named = [i for i, row in enumerate(rows) if re.search(rf"(?<!\w){re.escape(identifier.strip())}(?!\w)", row)]
     if not named:
         return f"<!--c {names} -->: {file} has no {identifier}"
-    near = itertools.chain.from_iterable(rows[i:i + LINES_OF_CONSTANT] for i in named)
+    near = itertools.chain.from_iterable(rows[i : i + LINES_OF_CONSTANT] for i in named)
     if any(equal(wanted, found) for row in near for found in numbers(row)):
         return None
     return f"<!--c {names} -->: {file} does not say {text} there"
@@ -99,8 +117,10 @@ def typed_figures(text):
 def problems(text, root):
     """Line and text of all that is wrong with a page."""
     found = list(markers.malformed(text))
-    found += [(line, f"\"{figure}\" is typed: mark where it comes from (scripts/figures/markers.py)")
-              for line, figure in typed_figures(text)]
+    found += [
+        (line, f'"{figure}" is typed: mark where it comes from (scripts/figures/markers.py)')
+        for line, figure in typed_figures(text)
+    ]
     for match in markers.inside(text):
         line = markdown.line_of(text, match.start())
         if match[1] == "c":

@@ -8,13 +8,13 @@ FILE is a file of bench/results without .json. PATH goes into it: `.name` is a m
 the one row with these members, `[0]` a row by its number. `A / B` is a ratio, `A - B` a difference
 and `A * 64` a product; the part after the operator may leave FILE out. In a table, where `|` ends a
 cell, write `\\|`."""
+
+import decimal
 import functools
 import json
-import math
 import re
 
-OPERATORS = {"/": lambda a, b: a / b, "-": lambda a, b: a - b, "+": lambda a, b: a + b,
-             "*": lambda a, b: a * b}
+OPERATORS = {"/": lambda a, b: a / b, "-": lambda a, b: a - b, "+": lambda a, b: a + b, "*": lambda a, b: a * b}
 FILE = re.compile(r"([\w.-]+):")
 ROW = re.compile(r"\[([^\]]*)\]")
 NUMBER = re.compile(r"\d+(\.\d+)?")
@@ -57,8 +57,11 @@ def row(rows, selector):
     wanted = [each.split("=", 1) for each in selector.split(",")]
     if any(len(each) != 2 for each in wanted):
         raise BadKey(f"[{selector}] is no list of MEMBER=VALUE")
-    found = [each for each in rows
-             if all(name.strip() in each and same(each[name.strip()], value.strip()) for name, value in wanted)]
+    found = [
+        each
+        for each in rows
+        if all(name.strip() in each and same(each[name.strip()], value.strip()) for name, value in wanted)
+    ]
     if len(found) != 1:
         raise BadKey(f"{len(found) or 'no'} rows match [{selector}]")
     return found[0]
@@ -71,15 +74,18 @@ def follow(value, path):
     while path:
         selected = ROW.match(path)
         if selected:
-            value, path = row(value, selected[1]), path[selected.end():]
+            value, path = row(value, selected[1]), path[selected.end() :]
             continue
         path = path.removeprefix(".")
-        names = [name for name in value if path == name or path.startswith((name + ".", name + "["))] \
-            if isinstance(value, dict) else []
+        names = (
+            [name for name in value if path == name or path.startswith((name + ".", name + "["))]
+            if isinstance(value, dict)
+            else []
+        )
         if not names:
-            raise BadKey(f"there is no member \"{path}\"")
+            raise BadKey(f'there is no member "{path}"')
         last = max(names, key=len)
-        value, path = value[last], path[len(last):]
+        value, path = value[last], path[len(last) :]
     return value, last
 
 
@@ -90,8 +96,8 @@ def term(text, folder, default_file):
     named = FILE.match(text)
     file = named[1] if named else default_file
     if not file:
-        raise BadKey(f"\"{text}\" names no results file")
-    value, member = follow(load(folder / f"{file}.json"), text[named.end():] if named else text)
+        raise BadKey(f'"{text}" names no results file')
+    value, member = follow(load(folder / f"{file}.json"), text[named.end() :] if named else text)
     return value, member, file
 
 
@@ -102,14 +108,14 @@ def look_up(expression, folder):
     for operator, text in zip(rest[::2], rest[1::2]):
         right, other, file = term(text.strip(), folder, file)
         if not all(isinstance(each, (int, float)) for each in (value, right)):
-            raise BadKey(f"\"{expression}\" calculates with what is no number")
+            raise BadKey(f'"{expression}" calculates with what is no number')
         if operator in "*/" and right == 0:
-            raise BadKey(f"\"{expression}\" divides by 0, or is 0")
+            raise BadKey(f'"{expression}" divides by 0, or is 0')
         value = OPERATORS[operator](value, right)
         if operator == "/" and other:
             member = ""
     if not isinstance(value, (int, float, str)):
-        raise BadKey(f"\"{expression}\" is no number and no text")
+        raise BadKey(f'"{expression}" is no number and no text')
     return value, member
 
 
@@ -117,11 +123,11 @@ def digits(value, count=3):
     """A number with so many significant digits, and at least all of its digits before the point."""
     if value == 0 or isinstance(value, int):
         return str(value)
-    decimals = max(0, count - 1 - math.floor(math.log10(abs(value))))
-    text = f"{value:.{decimals}f}"
-    # 9.996 has become 10.00
-    digits_now = len(text.replace("-", "").replace(".", "").lstrip("0"))
-    return f"{value:.{decimals - 1}f}" if digits_now > count and decimals > 0 else text
+    exact = decimal.Decimal(repr(float(value)))
+    for _ in range(2):  # 9.996 becomes 10.00, and that 10.0
+        decimals = max(0, count - 1 - exact.adjusted())
+        exact = exact.quantize(decimal.Decimal(1).scaleb(-decimals), decimal.ROUND_HALF_UP)
+    return f"{exact:f}"
 
 
 def unit_of(member):
@@ -142,8 +148,15 @@ def written(value, member, unit):
     if unit in TIMES:
         scaled = value * TIMES[unit_of(member)] / TIMES[unit]
         return f"{plain_digits(scaled)} {unit}"
-    scales = {"%": (1 if "percent" in member else 100, " %"), "GB/s": (1, " GB/s"), "W": (1, " W"),
-              "M/s": (1e-6, " M/s"), "k/s": (1e-3, " k/s"), "million": (1e-6, " million"), "x": (1, "×")}
+    scales = {
+        "%": (1 if "percent" in member else 100, " %"),
+        "GB/s": (1, " GB/s"),
+        "W": (1, " W"),
+        "M/s": (1e-6, " M/s"),
+        "k/s": (1e-3, " k/s"),
+        "million": (1e-6, " million"),
+        "x": (1, "×"),
+    }
     if unit in scales:
         scale, suffix = scales[unit]
         return digits(float(value * scale)) + suffix
@@ -156,5 +169,5 @@ def text_of(key, folder):
     if not expression:
         expression, unit = unit, ""
     if unit.strip() and unit.strip() not in UNITS:
-        raise BadKey(f"\"{unit.strip()}\" is no format; there are {', '.join(UNITS)}")
+        raise BadKey(f'"{unit.strip()}" is no format; there are {", ".join(UNITS)}')
     return written(*look_up(expression, folder), unit.strip())
