@@ -5,6 +5,7 @@ is what BLOCKS[NAME] returns."""
 import functools
 import json
 import re
+import textwrap
 
 from figures import markdown, names, targets, values
 from figures.values import digits
@@ -34,6 +35,14 @@ class Folder:
         """The content of a file; empty if it is not there."""
         path = self.path / f"{name}.json"
         return json.loads(path.read_text()) if path.exists() else {}
+
+    @functools.cached_property
+    def peers(self):
+        """Other systems; not measured by scripts/gpu-check, so that a new folder has none of them."""
+        try:
+            return values.load(self.path, "peers")
+        except values.BadKey:
+            return {}
 
     @functools.cached_property
     def summary(self):
@@ -126,7 +135,8 @@ def headline(folder):
     env = rtt["environment"]
     others = [(name, what) for name, what in names.HEADLINE if name in rows]
     listed = [f"{what} {us(rows[name]['p50_ns'])} us" for name, what in others]
-    text = f"On {env['device']}, a command of 48 bytes and its reply take **{us(rows['call']['p50_ns'])} us** (p50"
+    device = f"an {env['device']}" if env["device"].startswith("NVIDIA") else f"the {env['device']}"
+    text = f"On {device}, a command of 48 bytes and its reply take **{us(rows['call']['p50_ns'])} us** (p50"
     text += f", commit {targets.commit_of(rtt)[:10]})."
     if listed:
         joined = ", ".join(listed[:-1]) + " and " + listed[-1] if len(listed) > 1 else listed[0]
@@ -136,7 +146,7 @@ def headline(folder):
 
 def short(folder):
     """Round trips for who reads one page, beside the alternatives."""
-    rtt, peers = folder.read("rtt"), folder.read("peers")
+    rtt, peers = folder.read("rtt"), folder.peers
     columns = ("p50_ns", "p99_ns", "p999_ns")
     parts = {
         "results": by_name(rtt["results"]),
@@ -162,11 +172,14 @@ def short(folder):
             f"Carillon's call took {us(parts['peers']['call']['p50_ns'])} us and the bare flag "
             f"{us(parts['peers']['raw-flag-near']['p50_ns'])} us.",
         ]
-    costs = {row["name"]: row["ns"] for row in folder.read("rate").get("results", []) if "ns" in row}
+    rate = folder.read("rate")
+    costs = {row["name"]: row["ns"] for row in rate.get("results", []) if "ns" in row}
     if {"try-push-single", "try-push-batched", "store-fence"} <= set(costs):
+        there = machine(rate["environment"])
+        where = "" if there == machine(rtt["environment"]) else f" ({there})"
         lines += [
             "",
-            f"Sending without a reply: `try_push` takes {digits(costs['try-push-single'])} ns of the caller's time "
+            f"Sending without a reply{where}: `try_push` takes {digits(costs['try-push-single'])} ns of the caller's time "
             f"(a bare 64-byte store and its fence: {digits(costs['store-fence'])} ns), and `try_push_n` of 64 "
             f"messages takes {digits(costs['try-push-batched'])} ns per message.",
         ]
@@ -360,7 +373,7 @@ def idle(folder):
 
 
 def peers(folder):
-    report = folder.read("peers")
+    report = folder.peers
     if not report:
         return NOT_MEASURED
     columns = ("p50_ns", "p99_ns", "p999_ns")
@@ -529,6 +542,22 @@ def litmus(verify, file_name):
     return "\n".join(lines)
 
 
+def wrapped(text):
+    """The text with lines of 120 characters at most, tables apart."""
+    return "\n".join(
+        line
+        if line.startswith("|")
+        else textwrap.fill(
+            line,
+            118,
+            subsequent_indent="  " if line.startswith("- ") else "",
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        for line in text.split("\n")
+    )
+
+
 BLOCKS = {
     "headline": headline,
     "short": short,
@@ -565,6 +594,6 @@ def filled_page(text, folder):
                 )
             )
             return match[0]
-        return f"<!-- {match[1]}: begin -->\n{BLOCKS[match[1]](folder)}\n<!-- {match[1]}: end -->"
+        return f"<!-- {match[1]}: begin -->\n{wrapped(BLOCKS[match[1]](folder))}\n<!-- {match[1]}: end -->"
 
     return markdown.BLOCK.sub(made, text), problems

@@ -12,8 +12,10 @@ cell, write `\\|`."""
 import decimal
 import functools
 import json
+import pathlib
 import re
 
+OWN = pathlib.Path(__file__).parents[2] / "bench/results"
 OPERATORS = {"/": lambda a, b: a / b, "-": lambda a, b: a - b, "+": lambda a, b: a + b, "*": lambda a, b: a * b}
 FILE = re.compile(r"([\w.-]+):")
 ROW = re.compile(r"\[([^\]]*)\]")
@@ -28,11 +30,12 @@ class BadKey(Exception):
 
 
 @functools.cache
-def load(path):
-    try:
-        return json.loads(path.read_text())
-    except OSError:
-        raise BadKey(f"there is no results file {path.name}") from None
+def load(folder, name):
+    """A results file; that of bench/results where the folder has none of this name."""
+    for path in (folder / f"{name}.json", OWN / f"{name}.json"):
+        if path.is_file():
+            return json.loads(path.read_text())
+    raise BadKey(f"there is no results file {name}.json")
 
 
 def same(value, text):
@@ -97,7 +100,7 @@ def term(text, folder, default_file):
     file = named[1] if named else default_file
     if not file:
         raise BadKey(f'"{text}" names no results file')
-    value, member = follow(load(folder / f"{file}.json"), text[named.end() :] if named else text)
+    value, member = follow(load(folder, file), text[named.end() :] if named else text)
     return value, member, file
 
 
