@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The calls of vkgdr 0.1, made of Carillon: a program that was written for it compiles and runs
- * with this header and -lvkgdr (docs/migrate/gdrcopy.md). The names, types and values are vkgdr's. */
+ * with this header and -lvkgdr (docs/migrate/vkgdr.md). The names, types and values are vkgdr's. */
 /* NOLINTBEGIN(modernize-use-using, modernize-deprecated-headers): C, and C++ alike */
 #ifndef VKGDR_H
 #define VKGDR_H
