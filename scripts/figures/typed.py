@@ -37,7 +37,7 @@ SIZES = {
 }
 LINES_OF_CONSTANT = 6  # its own and five more
 CPP_NUMBER = re.compile(r"(?<![\w.])(\d[\d']*(?:\.\d+)?(?:e\d+)?)([a-zA-Z]*)")
-DURATION = re.compile(r"\b(nano|micro|milli|)(second|minute|hour)s\b[^;\n]{0,40}?[({=]\s*$")
+DURATION = re.compile(r".*\b(nano|micro|milli|)(second|minute|hour)s\b[^;\n]{0,40}?[({=]\s*$")
 
 
 def unit(name):
