@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* vkgdr 0.1's calls for programs that were written for it, implemented by Carillon: they compile
- * and run with this header and -lvkgdr (docs/migrate/gdrcopy.md). The names, types and values are
+ * and run with this header and -lvkgdr (docs/migrate/vkgdr.md). The names, types and values are
  * vkgdr's. */
 /* NOLINTBEGIN(modernize-use-using, modernize-deprecated-headers): C, and C++ alike */
 #ifndef VKGDR_H
