@@ -174,7 +174,8 @@ CopyResult result_of(CopyMeasure const& measure, std::size_t bytes, Samples& sam
 std::vector<CopyResult> run_copy(Device const& device, CopyOptions const& options,
                                  Progress const& progress) {
     if (options.rounds == 0 || options.largest < smallest) {
-        throw UsageError("copy", "there must be at least one round, and copies of at least 64 bytes");
+        throw UsageError("copy",
+                         "there must be at least one round, and copies of at least 64 bytes");
     }
     std::vector<std::byte> own(options.largest, std::byte{1});
     CopyStage const stage{device, device.allocate(options.largest),

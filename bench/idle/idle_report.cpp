@@ -42,7 +42,8 @@ std::string idle_table(IdleReport const& report) {
     for (IdleResult const& each : report.policies) {
         row(each.name, each.busy, each.woken, each.warm, watts(each.power));
     }
-    if (report.line.busy.count != 0) row("a bare line", report.line.busy, report.line.woken, report.line.spun, "");
+    if (report.line.busy.count != 0)
+        row("a bare line", report.line.busy, report.line.woken, report.line.spun, "");
     if (report.power_without_kernel) {
         text += fmt::format("{:<14}{:>66}\n", "no kernel", watts(report.power_without_kernel));
     }

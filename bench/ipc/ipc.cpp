@@ -29,8 +29,8 @@ IpcHeld read_ipc_held() {
 
 IpcReport run_ipc(Device const& device, IpcOptions const& options, Progress const& progress) {
     if (options.calls < options.rounds) {
-        throw UsageError("ipc",
-                         "there must be at least one call per round, " + std::to_string(options.rounds));
+        throw UsageError(
+            "ipc", "there must be at least one call per round, " + std::to_string(options.rounds));
     }
     constexpr std::size_t stages = 7;
     auto const stage = [&](std::size_t index) {

@@ -62,8 +62,8 @@ std::vector<LatencySummary> rows_of(IpcBuffers const& buffers) {
 }  // namespace
 
 std::string stalls_table(std::vector<IpcStall> const& stalls) {
-    std::string text =
-        fmt::format("\n{:<42}{:>12}{:>12}{:>12}\n", "calls of one client, us", "count", "p99.9", "longest");
+    std::string text = fmt::format("\n{:<42}{:>12}{:>12}{:>12}\n", "calls of one client, us",
+                                   "count", "p99.9", "longest");
     for (IpcStall const& stall : stalls) {
         auto const row = [&](char const* what, LatencySummary const& calls) {
             text +=
@@ -80,14 +80,16 @@ std::string stalls_table(std::vector<IpcStall> const& stalls) {
 
 std::string buffers_text(IpcBuffers const& buffers) {
     std::string text = fmt::format(
-        "\na buffer of {} bytes from one process to another: created, written, sealed and got; and\n"
+        "\na buffer of {} bytes from one process to another: created, written, sealed and got; "
+        "and\n"
         "by cuMemAlloc, cuMemcpyHtoD and CUDA IPC, without a store and, as vineyard does, with "
         "one\n{}",
         buffers.bytes, latency_table(rows_of(buffers)));
     if (buffers.why_no_cuda_ipc.empty()) {
-        return text + fmt::format("p50 over the store's: CUDA IPC {:.2f}, CUDA IPC with a store {:.2f}\n",
-                                  ratio(buffers.rivals.front(), buffers.store),
-                                  ratio(buffers.rivals.back(), buffers.store));
+        return text +
+               fmt::format("p50 over the store's: CUDA IPC {:.2f}, CUDA IPC with a store {:.2f}\n",
+                           ratio(buffers.rivals.front(), buffers.store),
+                           ratio(buffers.rivals.back(), buffers.store));
     }
     return text + fmt::format("CUDA IPC was not measured: {}\n", buffers.why_no_cuda_ipc);
 }
@@ -105,7 +107,8 @@ std::string kills_text(ClientKills const& result) {
 std::string kills_text(OwnerKills const& result) {
     if (result.kills == 0) return "";
     return fmt::format(
-        "\n{} of {} kills of the owner lost nothing, {} more were noticed later than after {:.0f} ms; "
+        "\n{} of {} kills of the owner lost nothing, {} more were noticed later than after {:.0f} "
+        "ms; "
         "the slowest client noticed after {:.1f} ms, the slowest owner ended after {:.1f} ms. "
         "Requests: {} sent, {} answered, {} unknown.\n{}",
         result.ok, result.kills, result.late, owner_gone_us / 1000, result.longest_us / 1000,
@@ -162,7 +165,8 @@ std::string calls_text(IpcReport const& report) {
     rows.insert(rows.end(), report.clients.begin(), report.clients.end());
     std::erase_if(rows, [](LatencySummary const& each) { return each.count == 0; });
     return fmt::format(
-        "\ncalls, 48 bytes each way, of a kernel with {1}: from this process, through a connection\n"
+        "\ncalls, 48 bytes each way, of a kernel with {1}: from this process, through a "
+        "connection\n"
         "to itself, from another process; from one and from {0} other processes at once\n{2}"
         "p50: other process over in-process {3:.3f}, {0} clients over one {4:.3f}\n",
         report.client_count, kernel(report.blocks), latency_table(rows), ratio(report.calls, 2, 0),
@@ -171,10 +175,11 @@ std::string calls_text(IpcReport const& report) {
 
 std::string ipc_summary(IpcReport const& report) {
     if (report.calls.size() < 3) return "";
-    return fmt::format("a call from another process: p50 {:.2f} us, p99 {:.2f} us, {:.2f} times an "
-                       "in-process call\n",
-                       microseconds(report.calls[2].p50_ns), microseconds(report.calls[2].p99_ns),
-                       ratio(report.calls, 2, 0));
+    return fmt::format(
+        "a call from another process: p50 {:.2f} us, p99 {:.2f} us, {:.2f} times an "
+        "in-process call\n",
+        microseconds(report.calls[2].p50_ns), microseconds(report.calls[2].p99_ns),
+        ratio(report.calls, 2, 0));
 }
 
 void require_sound(IpcReport const& report) {

@@ -92,13 +92,14 @@ class LoopsCommand final : public Command {
 
    private:
     [[nodiscard]] nlohmann::json measure(std::string const& device) {
-        std::array<std::string, 3> words{"carillon-bench", "--benchmark_filter=" + filter_,
-                                         fmt::format("--benchmark_min_time={}",
-                                                     std::chrono::duration<double>(time_).count())};
+        std::array<std::string, 3> words{
+            "carillon-bench", "--benchmark_filter=" + filter_,
+            fmt::format("--benchmark_min_time={}", std::chrono::duration<double>(time_).count())};
         std::array<char*, 3> arguments{words[0].data(), words[1].data(), words[2].data()};
         int count = 3;
         benchmark::Initialize(&count, arguments.data());
-        TableAndJson reporter(common_.json().takes_standard_output() ? std::cerr : std::cout, device);
+        TableAndJson reporter(common_.json().takes_standard_output() ? std::cerr : std::cout,
+                              device);
         try {
             if (benchmark::RunSpecifiedBenchmarks(&reporter) == 0) {
                 throw UsageError("loops", fmt::format("no loop matches \"{}\"", filter_));

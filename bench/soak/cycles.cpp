@@ -33,7 +33,8 @@ CyclesResult run_cycles(Device const& device, std::uint64_t cycles, Progress con
     std::uint64_t const warm_after = (cycles + 9) / 10;
     std::uint64_t const threads = read_soak_usage().threads;
     auto const start = std::chrono::steady_clock::now();
-    for (std::uint64_t i = 1; i <= cycles && result.failures < most_cycle_failures && !interrupted(); ++i) {
+    for (std::uint64_t i = 1;
+         i <= cycles && result.failures < most_cycle_failures && !interrupted(); ++i) {
         try {
             start_call_stop(device, i);
             ++result.cycles;

@@ -67,7 +67,8 @@ nlohmann::json to_json(CyclesResult const& result) {
 std::string soak_text(SoakResult const& result) {
     SoakCounts const& counts = result.counts;
     std::string text = fmt::format(
-        "{:.1f} s on {} channel{}, {} line{} per message, {} % of {:.0f} requests/s: {:.0f} requests/s "
+        "{:.1f} s on {} channel{}, {} line{} per message, {} % of {:.0f} requests/s: {:.0f} "
+        "requests/s "
         "achieved\n"
         "{:<14}{:>12}{:>12}{:>12}{:>12}{:>12}\n{:<14}{:>12}{:>12}{:>12}{:>12}{:>12}\n",
         result.seconds, result.channels, result.channels == 1 ? "" : "s", result.lines,

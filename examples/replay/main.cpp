@@ -37,10 +37,9 @@ class ReplayCommand final : public tool::Command {
         ReplayResult result = run_replay(device, file, {}, tool::show_progress);
         LatencySummary const latency = tool::summarize("call", result.latencies_ns);
         common_.print(
-            fmt::format("{} records of {} bytes from {}\n{}{}{}",
-                        result.records, sizeof(MboRecord), path_ == "-" ? "standard input" : path_,
-                        skipped_text(file.skipped()), tally_table(result.device, result.host),
-                        tool::latency_table({latency})));
+            fmt::format("{} records of {} bytes from {}\n{}{}{}", result.records, sizeof(MboRecord),
+                        path_ == "-" ? "standard input" : path_, skipped_text(file.skipped()),
+                        tally_table(result.device, result.host), tool::latency_table({latency})));
         bool const agree = result.device == result.host;
         common_.write({{"file", std::filesystem::path(path_).filename().string()},
                        {"records", result.records},
@@ -74,5 +73,6 @@ constexpr tool::CommandEntry command[] = {
 
 int main(int argc, char** argv) {
     using namespace carillon;
-    return tool::run_program({"replay", example::command[0].what, "", example::command}, argc, argv);
+    return tool::run_program({"replay", example::command[0].what, "", example::command}, argc,
+                             argv);
 }

@@ -99,7 +99,8 @@ TEST(TopTest, theBlocksOfAnOwnerHaveATotal) {
     ASSERT_EQ(lines.size(), 5U);
     EXPECT_TRUE(lines[4].starts_with("  total ")) << lines[4];
     EXPECT_NE(lines[4].find(" 200 "), std::string::npos) << lines[4];
-    EXPECT_EQ(lines_of(to_text({}, {report_at(1, 100, 0)})).size(), 3U) << "of one block there is none";
+    EXPECT_EQ(lines_of(to_text({}, {report_at(1, 100, 0)})).size(), 3U)
+        << "of one block there is none";
 }
 
 TEST(TopTest, everyNumberOfAHostileClientIsShown) {

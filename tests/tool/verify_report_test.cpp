@@ -62,8 +62,9 @@ TEST(VerifyReportTest, theVerdictCountsControlsThatWereNotShown) {
     result.tests = {{"two_lines_in_order", "to_device", "", {}, {{"the release", 9, 0, false}}, {}},
                     {"slot_reuse", "to_device", "", {}, {{"the credit", 9, 1, true}}, {}}};
     std::string const verdict = verify_verdict(result);
-    EXPECT_NE(verdict.find("no violations in 2 tests; 1 of 2 controls showed their fault, 1 did NOT"),
-              std::string::npos)
+    EXPECT_NE(
+        verdict.find("no violations in 2 tests; 1 of 2 controls showed their fault, 1 did NOT"),
+        std::string::npos)
         << verdict;
     EXPECT_EQ(to_json(result)["controls"], 2);
     EXPECT_EQ(to_json(result)["controls_shown"], 1);

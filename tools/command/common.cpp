@@ -16,8 +16,7 @@ namespace carillon::tool {
 
 CLI::Option* add_device(CLI::App& command_line, std::string& selector) {
     return command_line
-        .add_option("--device", selector,
-                    std::string("open this device: ") + Device::selectors())
+        .add_option("--device", selector, std::string("open this device: ") + Device::selectors())
         ->option_text("DEVICE");
 }
 

@@ -48,9 +48,9 @@ std::string HelpFormatter::make_option_opts(CLI::Option const* option) const {
 std::string HelpFormatter::make_option_desc(CLI::Option const* option) const {
     std::string const& preset = option->get_default_str();
     bool const shown = !preset.empty() && preset != "[]";
-    return wrapped(option->get_description() +
-                   (shown ? fmt::format(" (default {})", preset) : std::string()),
-                   first_column);
+    return wrapped(
+        option->get_description() + (shown ? fmt::format(" (default {})", preset) : std::string()),
+        first_column);
 }
 
 std::string HelpFormatter::make_subcommand(CLI::App const* subcommand) const {

@@ -34,7 +34,8 @@ constexpr int ended_by_interrupt = 130;  // as a shell reports SIGINT
 
 // CLI11 accepts nan as a number, and nan passes every comparison with a bound.
 std::string why_not_finite(std::string const& text) {
-    return std::isfinite(std::strtod(text.c_str(), nullptr)) ? "" : text + " is not a finite number";
+    return std::isfinite(std::strtod(text.c_str(), nullptr)) ? ""
+                                                             : text + " is not a finite number";
 }
 
 // CLI11 takes 010 for 8.
@@ -92,8 +93,9 @@ std::string why_not_parsed(CLI::App const& app, CLI::ParseError const& error) {
     auto const* const json = used.empty() ? app.get_option_no_throw("--json")
                                           : used.front()->get_option_no_throw("--json");
     if (json != nullptr && json->count() != 0) {
-        return fmt::format("unexpected argument '{}': a file for --json is --json=FILE; see {} --help",
-                           unknown.front(), program);
+        return fmt::format(
+            "unexpected argument '{}': a file for --json is --json=FILE; see {} --help",
+            unknown.front(), program);
     }
     return fmt::format("unexpected argument '{}'; see {} --help", unknown.front(), program);
 }

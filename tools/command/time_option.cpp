@@ -32,8 +32,8 @@ CLI::Option* add_time(CLI::App& command_line, std::string const& name,
                       std::chrono::nanoseconds most, std::string const& what) {
     auto const out_of_range = [least, most](std::string const& text) -> std::string {
         double const ns = 1e9 * std::strtod(text.c_str(), nullptr);
-        bool const fits = ns >= static_cast<double>(least.count()) &&
-                          ns <= static_cast<double>(most.count());
+        bool const fits =
+            ns >= static_cast<double>(least.count()) && ns <= static_cast<double>(most.count());
         if (fits) return "";
         return fmt::format("{} s is not a time from {} to {}", text, time_text(least),
                            time_text(most));

@@ -71,8 +71,8 @@ void require_no_error(DoctorReport const& report) {
         if (each.severity == Severity::error) ids.push_back(each.id);
     }
     if (ids.empty()) return;
-    throw Error("doctor",
-                fmt::format("{} does not work on this machine: {}", report.selector, fmt::join(ids, ", ")));
+    throw Error("doctor", fmt::format("{} does not work on this machine: {}", report.selector,
+                                      fmt::join(ids, ", ")));
 }
 
 }  // namespace carillon::tool

@@ -16,9 +16,9 @@ class InfoCommand final : public Command {
    public:
     void add_options(CLI::App& command_line) override {
         command_line
-            .add_option("--device", device_,
-                        std::string("show only this device: ") + Device::selectors() +
-                            " (default: all)")
+            .add_option(
+                "--device", device_,
+                std::string("show only this device: ") + Device::selectors() + " (default: all)")
             ->option_text("DEVICE");
         json_.add_to(command_line);
     }
@@ -27,10 +27,9 @@ class InfoCommand final : public Command {
         json_.open();
         std::vector<DeviceInfo> const devices =
             device_ ? std::vector{Device::open(*device_).info()} : Device::list();
-        std::string text =
-            fmt::format("carillon {}, {} device code, {} device{}\n", version,
-                        have_device_code ? "with" : "without", devices.size(),
-                        devices.size() == 1 ? "" : "s");
+        std::string text = fmt::format("carillon {}, {} device code, {} device{}\n", version,
+                                       have_device_code ? "with" : "without", devices.size(),
+                                       devices.size() == 1 ? "" : "s");
         nlohmann::json all = nlohmann::json::array();
         for (DeviceInfo const& each : devices) {
             text += describe(each);

@@ -56,8 +56,8 @@ std::string to_text(StoreStatus const& store, std::vector<BufferInfo> const& buf
     std::string text = tool::to_text(store);
     if (buffers.empty()) return text;
     constexpr char const* row = "    {:>6}  {:<32} {:>14} {:<7} {:<6} {:>7} {:>10} {:>10}\n";
-    text +=
-        fmt::format(row, "number", "name", "bytes", "state", "memory", "holders", "made by", "user");
+    text += fmt::format(row, "number", "name", "bytes", "state", "memory", "holders", "made by",
+                        "user");
     for (BufferInfo const& each : buffers) {
         text += fmt::format(row, each.id, each.name, each.size, each.sealed ? "sealed" : "mutable",
                             each.host_memory ? "host" : "device", each.holders, each.process,

@@ -29,8 +29,7 @@ void end_at_interrupt() {
 void sleep_until(std::chrono::steady_clock::time_point deadline) {
     constexpr std::chrono::milliseconds look{50};
     while (time_is_left(deadline)) {
-        std::this_thread::sleep_until(
-            std::min(deadline, std::chrono::steady_clock::now() + look));
+        std::this_thread::sleep_until(std::min(deadline, std::chrono::steady_clock::now() + look));
     }
 }
 

@@ -13,7 +13,8 @@ inline std::atomic<bool> seen{false};
 }
 
 // From now on the first SIGINT makes interrupted() true, and a second one ends the process. Call it
-// before other threads start, since they inherit that they do not get the signal. Has no effect if the process was started with SIGINT ignored, as by `nohup`.
+// before other threads start, since they inherit that they do not get the signal. Has no effect if
+// the process was started with SIGINT ignored, as by `nohup`.
 void end_at_interrupt();
 
 [[nodiscard]] inline bool interrupted() {

@@ -72,7 +72,8 @@ constexpr std::array<StoreGauge, 4> store_gauges{{
     {"carillon_store_buffers", "Buffers in the store.", &StoreStatus::buffers},
     {"carillon_store_sealed_buffers", "Sealed buffers.", &StoreStatus::sealed},
     {"carillon_store_bytes", "Bytes of memory that the buffers use.", &StoreStatus::bytes},
-    {"carillon_store_bytes_limit", "Bytes of memory that the buffers may use.", &StoreStatus::most_bytes},
+    {"carillon_store_bytes_limit", "Bytes of memory that the buffers may use.",
+     &StoreStatus::most_bytes},
 }};
 
 void add_stores(std::string& text, Reports const& reports) {
@@ -127,8 +128,7 @@ constexpr std::array<Counter, 5> counters{{
      &ChannelCounters::submitted},
     {"carillon_requests_answered_total", "Requests that the kernel answered.",
      &ChannelCounters::answered},
-    {"carillon_replies_taken_total", "Replies that clients took.",
-     &ChannelCounters::taken},
+    {"carillon_replies_taken_total", "Replies that clients took.", &ChannelCounters::taken},
     {"carillon_requests_dropped_total", "Requests whose reply was given up.",
      &ChannelCounters::dropped},
     {"carillon_ring_stalls_total", "Requests, or rows of requests, that found the ring full.",

@@ -49,8 +49,9 @@ json environment(DeviceInfo const& info) {
 std::string headline(std::string_view measured, DeviceInfo const& info) {
     std::string text = fmt::format("{} on {}\n", measured, info.name);
     if (info.emulated) {
-        text += fmt::format("EMULATED device: the figures are of threads of this CPU, not of a GPU{}\n",
-                            info.why_emulated.empty() ? "" : " (" + info.why_emulated + ")");
+        text +=
+            fmt::format("EMULATED device: the figures are of threads of this CPU, not of a GPU{}\n",
+                        info.why_emulated.empty() ? "" : " (" + info.why_emulated + ")");
     } else if (!info.why_host_memory.empty()) {
         text += fmt::format("HOST MEMORY: the rings are in CPU memory: {}\n", info.why_host_memory);
     }

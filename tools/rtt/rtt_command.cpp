@@ -43,8 +43,7 @@ class RttCommand final : public Command {
         common_.print(headline("round trips between CPU and device", device.info()) +
                       fmt::format("{} of each kind in {} rounds; reading the clock takes {:.0f} ns "
                                   "of each\n",
-                                  options_.iterations, options_.rounds,
-                                  clock_cost_ns()));
+                                  options_.iterations, options_.rounds, clock_cost_ns()));
         Progress const progress = show_progress;
         RttResult const result = run_rtt(device, options_, progress_of_stage(progress, 0, 2));
         common_.print(latency_table(result.summaries));

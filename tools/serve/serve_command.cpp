@@ -30,8 +30,7 @@ std::vector<std::string> const idle_policies{"auto", "spin", "backoff", "park"};
 class ServeCommand final : public Command {
    public:
     void add_options(CLI::App& command_line) override {
-        command_line.add_option("PATH", request_.path, "make the socket at this path")
-            ->required();
+        command_line.add_option("PATH", request_.path, "make the socket at this path")->required();
         auto* const library =
             command_line
                 .add_option("--library", library_,
@@ -67,8 +66,9 @@ class ServeCommand final : public Command {
                         "(default: everyone whom --mode lets connect)")
             ->option_text("USER");
         command_line
-            .add_option("--group", groups_,
-                        "let the members of this group attach too, a name or a number; may be repeated")
+            .add_option(
+                "--group", groups_,
+                "let the members of this group attach too, a name or a number; may be repeated")
             ->option_text("GROUP");
         command_line
             .add_option("--idle", idle_,
@@ -86,7 +86,8 @@ class ServeCommand final : public Command {
         // A library, a driver or the system's list of users may take any time.
         ends.do_or_leave([&] { start(served); },
                          [] {
-                             fmt::print(stderr, "carillon: serve: ended by a signal before it served\n");
+                             fmt::print(stderr,
+                                        "carillon: serve: ended by a signal before it served\n");
                              return 0;
                          });
         tell(served->facts());
@@ -94,14 +95,17 @@ class ServeCommand final : public Command {
             if (!served->running()) throw Error("serve", "the kernel ended before it was stopped");
         }
         (void)ends.await();  // the one that has come; a later one ends the drain
-        ends.do_or_leave([&] { served->drain(static_cast<std::uint64_t>(
-                             std::chrono::ceil<std::chrono::milliseconds>(drain_).count())); },
-                         [] {
-                             fmt::print(stderr,
-                                        "carillon: serve: a second signal ended the drain: "
-                                        "requests may be unanswered\n");
-                             return 1;
-                         });
+        ends.do_or_leave(
+            [&] {
+                served->drain(static_cast<std::uint64_t>(
+                    std::chrono::ceil<std::chrono::milliseconds>(drain_).count()));
+            },
+            [] {
+                fmt::print(stderr,
+                           "carillon: serve: a second signal ended the drain: "
+                           "requests may be unanswered\n");
+                return 1;
+            });
         fmt::print("ended: every accepted request was answered\n");
     }
 

@@ -28,7 +28,8 @@ class TuneCommand final : public Command {
         Device const device = common_.open();
         common_.print(headline("placement: round trips of a line, one place changed at a time",
                                device.info()));
-        options_.seconds = static_cast<unsigned>(std::chrono::ceil<std::chrono::seconds>(time_).count());
+        options_.seconds =
+            static_cast<unsigned>(std::chrono::ceil<std::chrono::seconds>(time_).count());
         PlacementProfile const profile = run_tune(device, options_);
         std::vector<unsigned> const near = cores_near(device.info());
         std::string const path = placement_profile_path(device.info()).string();

@@ -67,9 +67,9 @@ std::string tune_table(PlacementProfile const& profile, std::vector<unsigned> co
 std::string tune_summary(PlacementProfile const& profile) {
     if (profile.sms.empty()) return "";
     LatencySpread const sms = spread_of(profile.sms);
-    std::string text = fmt::format("best: SM {}, p50 {:.2f} us ({:.2f} us at the median SM)",
-                                   profile.sms.front().id, sms.best_ns / 1000,
-                                   sms.median_ns / 1000);
+    std::string text =
+        fmt::format("best: SM {}, p50 {:.2f} us ({:.2f} us at the median SM)",
+                    profile.sms.front().id, sms.best_ns / 1000, sms.median_ns / 1000);
     if (!profile.cores.empty()) {
         text += fmt::format("; core {}, p50 {:.2f} us", profile.cores.front().id,
                             profile.cores.front().p50_ns / 1000);

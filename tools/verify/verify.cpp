@@ -26,20 +26,14 @@ class Verification {
             void (Verification::*run)(double share);
             double share;  // of the time
         };
-        constexpr Part parts[] = {{&Verification::lines_to_device, 0.2},
-                                  {&Verification::lines_to_host, 0.2},
-                                  {&Verification::mpmc_lines, 0.07},
-                                  {&Verification::torn_lines, 0.14},
-                                  {&Verification::two_lines, 0.04},
-                                  {&Verification::two_threads, 0.02},
-                                  {&Verification::out_of_line, 0.05},
-                                  {&Verification::rows, 0.02},
-                                  {&Verification::bulk_answers, 0.03},
-                                  {&Verification::bulk_data, 0.01},
-                                  {&Verification::page_choice, 0.02},
-                                  {&Verification::slot_reuse, 0.05},
-                                  {&Verification::flags, 0.05},
-                                  {&Verification::fences, 0.1}};
+        constexpr Part parts[] = {
+            {&Verification::lines_to_device, 0.2}, {&Verification::lines_to_host, 0.2},
+            {&Verification::mpmc_lines, 0.07},     {&Verification::torn_lines, 0.14},
+            {&Verification::two_lines, 0.04},      {&Verification::two_threads, 0.02},
+            {&Verification::out_of_line, 0.05},    {&Verification::rows, 0.02},
+            {&Verification::bulk_answers, 0.03},   {&Verification::bulk_data, 0.01},
+            {&Verification::page_choice, 0.02},    {&Verification::slot_reuse, 0.05},
+            {&Verification::flags, 0.05},          {&Verification::fences, 0.1}};
         double done = 0;
         std::size_t told = 0;
         for (Part const& part : parts) {

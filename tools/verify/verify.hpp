@@ -20,7 +20,6 @@
 
 namespace carillon::tool {
 
-
 // The emulated device has room for as many blocks, and each thread has one at least.
 inline constexpr unsigned most_verify_threads = 32;
 // One processor less than there are, at least 1 and at most 8 threads.

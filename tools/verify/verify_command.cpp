@@ -16,8 +16,8 @@ class VerifyCommand final : public Command {
    public:
     void add_options(CLI::App& command_line) override {
         common_.add_to(command_line);
-        auto* const time = add_time(command_line, "--time", time_, 1s, 24h,
-                                    "run all tests together for TIME");
+        auto* const time =
+            add_time(command_line, "--time", time_, 1s, 24h, "run all tests together for TIME");
         auto* const threads =
             add_number(command_line, "--threads", options_.threads, 1U, most_verify_threads,
                        "let N threads of the CPU take part (default: one less than there are "

@@ -119,7 +119,8 @@ std::string mapping_rows(MappingReport const& mapping) {
         mapping.eight_lines_ns);
     if (mapping.conclusion() == Mapping::uncached) {
         text +=
-            "WARNING: the mapping is uncached: the CPU's stores cross the bus one by one. This costs "
+            "WARNING: the mapping is uncached: the CPU's stores cross the bus one by one. This "
+            "costs "
             "speed, not order.\n";
     }
     return text;
@@ -163,9 +164,10 @@ std::string verify_verdict(VerifyResult const& result) {
     text += fmt::format("; {} of {} controls showed their fault", result.controls_shown(),
                         result.controls());
     if (hidden != 0) {
-        text += fmt::format(", {} did NOT: those parts of the discipline were not needed here, or "
-                            "not seen to be",
-                            hidden);
+        text += fmt::format(
+            ", {} did NOT: those parts of the discipline were not needed here, or "
+            "not seen to be",
+            hidden);
     }
     return text + '\n';
 }

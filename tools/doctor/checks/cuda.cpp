@@ -16,15 +16,14 @@ constexpr Subject blocking_subject{
     "cuda.launch_blocking",
     "With launch blocking the launch of a persistent kernel never returns."};
 constexpr Subject stack_subject{
-    "cuda.stack",
-    "A kernel that needs a larger stack waits until no other kernel runs."};
+    "cuda.stack", "A kernel that needs a larger stack waits until no other kernel runs."};
 constexpr Subject connections_subject{
     "cuda.max_connections",
     "Streams that share a hardware queue with the persistent kernel wait for it."};
 constexpr Subject visible_subject{"cuda.visible_devices",
                                   "CUDA counts only the GPUs that this variable names."};
-constexpr Subject mps_subject{
-    "gpu.mps", "MPS clients share the GPU: a fault of one client ends all of them."};
+constexpr Subject mps_subject{"gpu.mps",
+                              "MPS clients share the GPU: a fault of one client ends all of them."};
 
 std::string value_of(Variables const& variables, std::string const& name) {
     auto const found = variables.find(name);

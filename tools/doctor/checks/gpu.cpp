@@ -15,15 +15,15 @@ namespace {
 
 constexpr Subject mode_subject{"gpu.compute_mode",
                                "The mode limits how many processes may use the GPU."};
-constexpr Subject mig_subject{
-    "gpu.mig", "Mapped memory comes from Vulkan, which does not support MIG."};
+constexpr Subject mig_subject{"gpu.mig",
+                              "Mapped memory comes from Vulkan, which does not support MIG."};
 constexpr Subject watchdog_subject{
     "gpu.watchdog",
     "A GPU with a display has a time limit, after which the driver kills a kernel."};
 constexpr Subject persistence_subject{
-    "gpu.persistence", "Without persistence the driver restarts the GPU after its last user leaves."};
-constexpr Subject clocks_subject{"gpu.clocks",
-                                 "A GPU with idle clocks answers late at first."};
+    "gpu.persistence",
+    "Without persistence the driver restarts the GPU after its last user leaves."};
+constexpr Subject clocks_subject{"gpu.clocks", "A GPU with idle clocks answers late at first."};
 constexpr Subject link_subject{"gpu.pcie_link", "Every command and answer crosses this link once."};
 constexpr Subject cores_subject{
     "gpu.near_cores", "A core on another memory node adds a crossing to each command and answer."};
@@ -43,10 +43,9 @@ Finding check_compute_mode(Facts const& facts) {
             return mode_subject.at(lacking(facts), "prohibited: no process may use the GPU",
                                    to_default);
         default:
-            return mode_subject.at(
-                Severity::note,
-                "exclusive: one process only; the next one is refused",
-                fmt::format("for several processes: {}", to_default));
+            return mode_subject.at(Severity::note,
+                                   "exclusive: one process only; the next one is refused",
+                                   fmt::format("for several processes: {}", to_default));
     }
 }
 

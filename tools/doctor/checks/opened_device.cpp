@@ -9,17 +9,16 @@ namespace {
 
 constexpr Subject open_subject{"device.open",
                                "Everything begins with Device::open and mapped device memory."};
-constexpr Subject call_subject{
-    "device.call", "Carillon sends a command to a running kernel and gets its answer."};
+constexpr Subject call_subject{"device.call",
+                               "Carillon sends a command to a running kernel and gets its answer."};
 constexpr Subject source_subject{
     "memory.source", "A block polls its rings. Polling is fastest in the GPU's own memory."};
 constexpr Subject heap_subject{"memory.heap",
                                "Rings and buffers lie in device memory that the CPU has mapped."};
-constexpr Subject bar_subject{
-    "memory.bar", "The PCI BAR limits the memory that all processes together can map."};
+constexpr Subject bar_subject{"memory.bar",
+                              "The PCI BAR limits the memory that all processes together can map."};
 constexpr Subject mapping_subject{
-    "memory.mapping",
-    "Only write-combining sends a line as one write, and at full speed."};
+    "memory.mapping", "Only write-combining sends a line as one write, and at full speed."};
 constexpr Subject order_subject{
     "memory.order", "Data that a message refers to has to be visible before the message."};
 
@@ -41,17 +40,17 @@ Finding check_open(Facts const& facts) {
     }
     return open_subject.at(
         Severity::error, open.error,
-        fmt::format("fix the errors below, then: carillon info --device {}",
-                    facts.selector));
+        fmt::format("fix the errors below, then: carillon info --device {}", facts.selector));
 }
 
 Finding check_memory(Facts const& facts) {
     DeviceInfo const& info = facts.open.info;
     if (info.why_host_memory.empty())
         return source_subject.ok(fmt::format("from {}", to_string(info.memory_source)));
-    return source_subject.at(Severity::warning, "page-locked host memory: " + info.why_host_memory,
-                             "fix the Vulkan findings below; until then a command takes about one bus "
-                             "round trip longer");
+    return source_subject.at(
+        Severity::warning, "page-locked host memory: " + info.why_host_memory,
+        "fix the Vulkan findings below; until then a command takes about one bus "
+        "round trip longer");
 }
 
 Finding check_call(Facts const& facts) {
@@ -120,7 +119,8 @@ Finding check_mapping(Facts const& facts) {
         default:
             return mapping_subject.at(
                 Severity::note, "write-combining or uncached (the times do not tell): " + times,
-                "run carillon verify; if the mapping is uncached: in a virtual machine the host has to "
+                "run carillon verify; if the mapping is uncached: in a virtual machine the host "
+                "has to "
                 "honour the guest's memory types, and the kernel must not run with nopat");
     }
 }

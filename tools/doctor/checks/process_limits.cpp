@@ -14,21 +14,23 @@ namespace {
 constexpr Subject stores_subject{
     "cpu.stores", "A 64-byte line should leave the CPU as one write; 16-byte loads must not tear."};
 constexpr Subject waits_subject{
-    "cpu.waitpkg", "TPAUSE and UMWAIT let a waiting thread leave resources to its core's other thread."};
+    "cpu.waitpkg",
+    "TPAUSE and UMWAIT let a waiting thread leave resources to its core's other thread."};
 constexpr Subject governor_subject{
     "cpu.governor", "A core that lowers its clock between messages answers the next one late."};
 constexpr Subject processors_subject{
-    "cpu.processors", "Each polling thread, and each block of the emulated device, needs a processor."};
+    "cpu.processors",
+    "Each polling thread, and each block of the emulated device, needs a processor."};
 constexpr Subject pages_subject{"host.huge_pages",
                                 "A thread may stall while Linux assembles huge pages."};
 constexpr Subject locked_subject{
-    "limit.memlock",
-    "mlockall() of a program fails above this limit. Carillon locks no memory."};
+    "limit.memlock", "mlockall() of a program fails above this limit. Carillon locks no memory."};
 constexpr Subject files_subject{
     "limit.nofile", "The drivers and each mapped memory that is passed on need descriptors."};
-constexpr Subject file_size_subject{"limit.fsize",
-                                    "Shared memory counts as a file: larger rings, channels and buffers "
-                                    "fail, and so does longer output of a command."};
+constexpr Subject file_size_subject{
+    "limit.fsize",
+    "Shared memory counts as a file: larger rings, channels and buffers "
+    "fail, and so does longer output of a command."};
 constexpr Subject address_subject{
     "limit.as", "CUDA reserves addresses for all memory of GPU and host at its start."};
 

@@ -15,9 +15,10 @@ constexpr Subject loader_subject{
 constexpr Subject icd_subject{
     "vulkan.icd", "The loader finds a Vulkan driver only through a JSON file that names it."};
 constexpr Subject icd_library_subject{
-    "vulkan.icd_library", "The loader skips a driver if its library, or a library that it needs, is missing."};
-constexpr Subject device_subject{
-    "vulkan.device", "Memory must come from the device on which the kernel runs."};
+    "vulkan.icd_library",
+    "The loader skips a driver if its library, or a library that it needs, is missing."};
+constexpr Subject device_subject{"vulkan.device",
+                                 "Memory must come from the device on which the kernel runs."};
 
 constexpr char const* graphics_capability =
     "start the container with: docker run --gpus all -e "
