@@ -224,6 +224,21 @@ class CommandTest(ProgramTest):
                 self.assertIn(b"/nonexistent", shown)
                 self.assertNotIn(b"\x1b", shown)
 
+    def test_progress_is_shown_on_a_terminal_alone(self):
+        for terminal in ("xterm", "dumb"):
+            with self.subTest(terminal):
+                leader, follower = os.openpty()
+                subprocess.run([PROGRAM, "verify", "--device", "emulated", "--time", "4s"],
+                               stdout=subprocess.DEVNULL, stderr=follower, timeout=60, check=True,
+                               env={**os.environ, "TERM": terminal})
+                os.write(follower, b"end\n")
+                shown = b""
+                while b"end" not in shown:
+                    shown += os.read(leader, 4096)
+                os.close(leader)
+                os.close(follower)
+                self.assertEqual(b" s left" in shown, terminal == "xterm", shown)
+
     def test_permissions_that_no_socket_has_are_refused(self):
         for mode in ("40000000600", "0x1ff", "", "0", "1777"):
             with self.subTest(mode):

@@ -44,8 +44,8 @@ Finding check_stores(Facts const& facts) {
                                  "use a CPU with AVX; in a virtual machine, pass the host's CPU "
                                  "through (QEMU: -cpu host)");
     }
-    std::string const found =
-        fmt::format("{}; lines are published {}", fmt::join(cpu.stores, ", "), cpu.publish_mode);
+    std::string const found = fmt::format("{}; this CPU publishes a line {}",
+                                          fmt::join(cpu.stores, ", "), cpu.publish_mode);
     if (!gpu || cpu.publish_mode != "two-step") return stores_subject.ok(found);
     return stores_subject.at(Severity::note, found,
                              "a CPU with MOVDIR64B publishes in one step; in a virtual machine, "
