@@ -62,7 +62,7 @@ std::unique_ptr<tool::Command> make_replay_command() { return std::make_unique<R
 
 constexpr tool::CommandEntry command[] = {
     {"Measure", "replay", "send an order-by-order feed, one call per record, and check the tallies",
-     "The kernel and the host each keep a tally of the feed. The exit status is 1 if the\n"
+     "The kernel and the host each keep a tally of the feed. The exit status is 1 if the "
      "tallies differ.",
      "  replay day.dbn.zst                    send a file\n"
      "  zstdcat day.dbn.zst | replay -        send standard input",

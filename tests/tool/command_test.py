@@ -378,7 +378,7 @@ class CommandTest(ProgramTest):
                 self.assertIsNone(re.search(r"UINT|FLOAT|TEXT|BOOLEAN|ENUM| in \[|\{|\[\]", told), told)
                 self.assertIn("\nExamples:\n  carillon " + name, told)
                 self.assert_on_the_page_of_commands(set(re.findall(r"^  (--[\w-]+)", told, re.M)))
-                self.assertLessEqual(max(map(len, told.splitlines())), 82)
+                self.assertLessEqual(max(map(len, told.splitlines())), 80)
                 for option in re.findall(r"^  (--\w+ \S.*|--\w+\[=FILE\].*)$", told, re.M):
                     self.assertRegex(option, r"^--\S+( [A-Z:]+)? +[a-z]|^--\S+ [A-Z:]+$", told)
 

@@ -11,6 +11,8 @@ namespace {
 constexpr std::size_t line_length = 80;
 constexpr std::size_t first_column = 25;  // of descriptions
 
+}  // namespace
+
 std::string wrapped(std::string const& text, std::size_t column) {
     std::istringstream words(text);
     std::string lines;
@@ -25,8 +27,6 @@ std::string wrapped(std::string const& text, std::size_t column) {
     }
     return lines;
 }
-
-}  // namespace
 
 HelpFormatter::HelpFormatter() {
     column_width(first_column);

@@ -3,9 +3,13 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstddef>
 #include <string>
 
 namespace carillon::tool {
+
+// The text in lines that begin at `column` and end at column 80.
+[[nodiscard]] std::string wrapped(std::string const& text, std::size_t column = 0);
 
 // An option is `--rounds N`, then its description and its default; CLI11 would add the C++ type and
 // the range. Descriptions are wrapped at 80 columns.

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <system_error>
@@ -54,10 +55,11 @@ void require_plain_numbers(CLI::App& command_line) {
     }
 }
 
-// `help`, `help SUBCOMMAND` and `version` are spellings of options.
-std::vector<std::string> words_of(int argc, char** argv) {
+// The arguments. Beside subcommands `help`, `help SUBCOMMAND` and `version` are spellings of
+// options.
+std::vector<std::string> words_of(int argc, char** argv, bool has_subcommands) {
     std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
-    if (words.empty()) return words;
+    if (words.empty() || !has_subcommands) return words;
     if (words.front() == "version") words.front() = "--version";
     if (words.front() == "help") {
         words.erase(words.begin());
@@ -104,7 +106,7 @@ std::string examples_text(char const* examples) { return fmt::format("Examples:\
 
 // The texts around the options of a command.
 void add_texts(CLI::App& command_line, CommandEntry const& entry) {
-    command_line.description(fmt::format("{}\n\n{}\n", entry.what, entry.about));
+    command_line.description(fmt::format("{}\n\n{}\n", entry.what, wrapped(entry.about)));
     bool const has_times = std::ranges::any_of(command_line.get_options(), [](auto const* option) {
         return option->get_option_text() == "TIME";
     });
@@ -112,6 +114,27 @@ void add_texts(CLI::App& command_line, CommandEntry const& entry) {
                                      "unit, of seconds.\n\n"
                                    : "") +
                         examples_text(entry.examples));
+}
+
+// Reads the command line. Returns the exit status if there is nothing to run: after --help,
+// --version or an error.
+std::optional<int> read_words(CLI::App& app, std::vector<std::string> words) {
+    std::string wrong = why_not_accepted(app, words);
+    try {
+        std::ranges::reverse(words);  // as CLI11 takes them
+        if (wrong.empty()) app.parse(std::move(words));
+    } catch (CLI::ParseError const& error) {
+        if (error.get_exit_code() == 0) {  // --help, --version
+            std::ostringstream text;
+            (void)app.exit(error, text, text);
+            fmt::print("{}", text.str());
+            return 0;
+        }
+        wrong = why_not_parsed(app, error);
+    }
+    if (wrong.empty()) return {};
+    fmt::print(stderr, "{}: {}\n", app.get_name(), wrong);
+    return bad_usage;
 }
 
 int run(Program const& program, int argc, char** argv) {
@@ -134,26 +157,7 @@ int run(Program const& program, int argc, char** argv) {
         require_plain_numbers(*command_line);
     }
     app.set_version_flag("--version", version, "show the version and exit");
-    std::vector<std::string> words = words_of(argc, argv);
-    std::string wrong = why_not_accepted(app, words);
-    if (wrong.empty()) {
-        try {
-            std::ranges::reverse(words);  // as CLI11 takes them
-            app.parse(std::move(words));
-        } catch (CLI::ParseError const& error) {
-            if (error.get_exit_code() == 0) {  // --help, --version
-                std::ostringstream text;
-                (void)app.exit(error, text, text);
-                fmt::print("{}", text.str());
-                return 0;
-            }
-            wrong = why_not_parsed(app, error);
-        }
-    }
-    if (!wrong.empty()) {
-        fmt::print(stderr, "{}: {}\n", program.name, wrong);
-        return bad_usage;
-    }
+    if (auto const status = read_words(app, words_of(argc, argv, has_subcommands))) return *status;
     for (auto const& [command_line, command] : commands) {
         if (command_line->parsed()) command->run();
     }
