@@ -18,7 +18,7 @@ int main(int argc, char** argv) try {
     ::pthread_sigmask(SIG_BLOCK, &ends, nullptr);
 
     auto const device = carillon::Device::open();
-    // clang-format off: as docs/dev/protocol.md shows it
+    // clang-format off: as docs/guide/processes.md shows it
     carillon::PersistentKernel<Reprice, carillon::SharedChannels> kernel(device, {.blocks = 2});
     carillon::Server server = kernel.serve(argv[1]);
     // clang-format on
