@@ -16,6 +16,7 @@ using carillon::Direction;
 void watch(carillon::Connection const& owner) {
     for (carillon::ServedObject const& object : owner.status().objects) {
         for (carillon::ServedBlock const& block : object.blocks) {
+            if (block.client.empty()) continue;
             std::printf("%s: %s, sent %llu\n", object.name.c_str(), block.client.c_str(),
                         static_cast<unsigned long long>(block.all().submitted));
         }
