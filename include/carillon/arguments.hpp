@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Types for names and paths that a program gives. The standard library's types read from a null
-// pointer, such as std::getenv returns for an unset variable, which would end the program. And
-// ForTests, which the options of rings and services have.
+// Arguments of many public calls: names, paths, and options for tests. The standard library's
+// strings crash on a null pointer, such as std::getenv returns for an unset variable; these do not.
 #pragma once
 
 #include <concepts>
@@ -15,8 +14,8 @@ namespace carillon {
 
 using detail::Sequence;
 
-// A name: anything convertible to std::string_view. No object has the name that a null pointer
-// gives, so the call throws UsageError. A literal 0 or nullptr does not compile.
+// A name: anything convertible to std::string_view. A null pointer becomes a name that no object
+// has, so the call throws UsageError. A literal 0 or nullptr does not compile.
 class NameArgument : public std::string_view {
    public:
     NameArgument() = default;
@@ -45,7 +44,7 @@ class PathArgument : public std::string {
         // NOLINTNEXTLINE(google-explicit-constructor): implicit, see above
         PathArgument(Text const& text)
         : std::string(std::string_view(text)) {}
-    // To and from a std::filesystem::path, whose header takes a compiler long to read.
+    // Converts from and to a std::filesystem::path without its header, which compiles slowly.
     template <class Path>
     requires std::same_as<typename Path::string_type, std::string>
     // NOLINTNEXTLINE(google-explicit-constructor): implicit, see above
@@ -56,11 +55,11 @@ class PathArgument : public std::string {
     operator Path() const { return static_cast<std::string const&>(*this); }
 };
 
-// Options that are of use only to tests: the member `for_tests` of the options of rings and
-// services.
+// Options for tests only: the member `for_tests` in the options of rings and services.
 struct ForTests {
-    // Number of the first message, value, chunk or call: tests place it before a wrap. In an MPMC
-    // ring it is 1 more than a multiple of a stripe, in a HostService 1 more than a multiple of 16.
+    // The number of the first message, value, chunk or call: tests place it before a wrap. In an
+    // MPMC ring it is 1 more than a multiple of a stripe, in a HostService 1 more than a multiple
+    // of 16.
     Sequence first = 1;
 };
 

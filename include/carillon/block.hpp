@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The threads of a block, for code that they run together. On the emulated device one thread stands
-// for all of them, unless a test runs each of them (testing.hpp).
+// Functions for a block's threads, in handlers and kernel bodies. On the emulated device one thread
+// stands for the whole block, unless a test runs every thread (testing.hpp).
 #pragma once
 
 #include <cstddef>
@@ -18,19 +18,19 @@ namespace carillon::block {
 #if !defined(__CUDA_ARCH__)
 namespace detail {
 inline constinit thread_local unsigned emulated_index = 0;
-// The memory of the calling thread's block for `name`: the same memory in each call, as long as the
-// thread lives. Its first bytes are arbitrary, as on a GPU. Throws std::bad_alloc.
+// Returns the memory of the calling thread's block for `name`, the same in each call while the
+// thread lives. Its initial bytes are arbitrary, as on a GPU. Throws std::bad_alloc.
 [[nodiscard]] void* shared_memory(void const* name, std::size_t bytes, std::size_t alignment);
-// The address of this variable is a name.
+// This variable's address is the name.
 template <class T, class Name>
 inline char name_of_shared = 0;
 }  // namespace detail
 #endif
 
-// From now on the calling thread is this block of the emulated device.
+// Makes the calling thread block `index` of the emulated device from now on.
 inline void emulate(unsigned index) {
 #if !defined(__CUDA_ARCH__)
-    // The runner of a tested block has set the index for all of its threads.
+    // The runner of a tested block has set the index for all threads of the block.
     if (carillon::detail::tested_block == nullptr) detail::emulated_index = index;
 #else
     (void)index;
@@ -46,7 +46,7 @@ inline void emulate(unsigned index) {
 #endif
 }
 
-// The number of the calling thread, from 0, and how many there are.
+// The number of the calling thread in its block, from 0; and the number of the block's threads.
 [[nodiscard]] CARILLON_HD inline unsigned thread_rank() {
 #if defined(__CUDA_ARCH__)
     return threadIdx.x;
@@ -64,8 +64,9 @@ inline void emulate(unsigned index) {
 #endif
 }
 
-// When it returns, every thread of the block has called it, and sees what each wrote before. All
-// threads use the same call: a test cannot tell two calls on one line apart (testing.hpp).
+// Waits until every thread of the block has called it. Then each thread sees what the others wrote
+// before. All threads must use the same call; a test cannot tell two calls on one line apart
+// (testing.hpp).
 CARILLON_HD inline void sync(CodeLocation const& where = CodeLocation::current()) {
 #if defined(__CUDA_ARCH__)
     (void)where;
@@ -75,13 +76,13 @@ CARILLON_HD inline void sync(CodeLocation const& where = CodeLocation::current()
 #endif
 }
 
-// Shared memory that every GPU gives a block without a request for more.
+// Bytes of shared memory that every GPU gives a block by default.
 inline constexpr std::size_t most_shared_bytes = std::size_t{48} * 1024;
 
-// The block's T called `Name`, which all of its threads see: shared<Sums, struct Left>(). Calls
-// with the same T and Name give the same object; a struct first named within a function is local to
-// that function. The object lives as long as the kernel. Its first value is unspecified: one thread
-// writes it, and sync() comes before the others read it.
+// Returns the block's T called `Name`, which all its threads share: shared<Sums, struct Left>().
+// Calls with the same T and Name return the same object; a struct first named within a function is
+// local to that function. The object lives as long as the kernel. Its initial value is unspecified:
+// let one thread write it and call sync() before the others read it.
 template <class T, class Name>
 [[nodiscard]] CARILLON_HD T& shared() {
     static_assert(
@@ -100,7 +101,7 @@ template <class T, class Name>
 #endif
 }
 
-// Memory for a T, for shared memory, where no constructor runs.
+// Storage for a T in shared memory, where no constructor runs.
 template <class T>
 struct Room {
     alignas(T) unsigned char bytes[sizeof(T)];
@@ -108,7 +109,7 @@ struct Room {
     [[nodiscard]] CARILLON_HD T& object() { return *reinterpret_cast<T*>(bytes); }
 };
 
-// Does not compile: on a GPU all calls would share one object.
+// Never compiles: on a GPU all calls would share one object.
 template <class T>
 T& shared(T& own) {
     static_assert(sizeof(T) == 0,

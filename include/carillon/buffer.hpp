@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Buffers of a store (docs/guide/store.md): device memory that several processes share by a name or
-// a number.
+// `Buffer`, for users of a store (docs/guide/store.md): device memory that processes share by name.
 #pragma once
 
 #include <chrono>
@@ -23,61 +22,61 @@ class NewsSource;
 
 class CARILLON_LAYOUT Store;
 
-// A buffer, as a list of buffers describes it.
+// A buffer as Store::list() describes it.
 struct BufferInfo {
-    std::uint64_t id = 0;    // unique in its store; from 1 on
-    std::string name;        // empty: it has no name
+    std::uint64_t id = 0;    // unique in its store; from 1
+    std::string name;        // empty: no name
     std::size_t size = 0;    // bytes
-    std::size_t memory = 0;  // bytes of the device that it takes up
+    std::size_t memory = 0;  // bytes of device memory that it occupies
     bool sealed = false;
     bool host_memory = false;
-    unsigned holders = 0;      // mutable or immutable objects for it, in all processes
+    unsigned holders = 0;      // Buffer objects for it, in all processes
     std::int32_t process = 0;  // the process that made it; 0 in another namespace
     std::uint32_t user = 0;    // the user that made it
     bool operator==(BufferInfo const&) const = default;
 };
 
-// A buffer of a store. Copies share it. Until seal() it is mutable: its maker alone has it and
-// writes it, by one thread at a time, and it goes with the last copy, or with the process. After
-// seal() nobody writes it, any thread may use it, and its memory stays until the last copy goes,
-// even if the buffer is removed or the store ends. After a move each call throws UsageError. In a
-// forked child each call throws ForkError.
+// A buffer of a store. Copies share it. Until seal() it is mutable: only its maker has it and
+// writes it, in one thread at a time, and it is deleted with its last copy or with the process.
+// After seal() nobody writes it, any thread may use it, and its memory stays until the last copy is
+// destroyed, even if the buffer is removed or the store ends. After a move each call throws
+// UsageError; in a forked child each call throws ForkError.
 class Buffer {
    public:
     [[nodiscard]] std::uint64_t id() const;
     [[nodiscard]] std::string const& name() const;
     [[nodiscard]] std::size_t size() const;  // bytes
-    [[nodiscard]] bool is_mutable() const;   // it was not sealed
-    // Whether it is host memory: on the emulated device, or if the maker could not map the GPU's.
+    [[nodiscard]] bool is_mutable() const;   // true until seal()
+    // Whether it lies in host memory: emulated, or its maker could not map the GPU's memory.
     [[nodiscard]] bool is_cpu() const;
 
-    // The mapping in this process, read-only where the system allows that. Each load from a GPU's
-    // memory is a round trip across the bus: read() and HostMirror copy in whole lines.
+    // Its mapping in this process, read-only where the system allows that. Each load from a GPU's
+    // memory is a bus round trip: read() and HostMirror copy whole lines.
     [[nodiscard]] std::span<std::byte const> data() const;
     // The address for kernels of this process. Throws UnsupportedError for a GPU's memory if
     // ConnectOptions::device was not that GPU, and for host memory used with a GPU.
     [[nodiscard]] void const* device_ptr() const;
-    // Copies bytes [offset, offset + to.size()). Throws UsageError for a range outside the buffer
-    // and for a null pointer.
+    // Copies the bytes [offset, offset + to.size()) to `to`. Throws UsageError for a range outside
+    // the buffer and for a null pointer.
     void read(std::span<std::byte> to, std::size_t offset = 0) const;
 
-    // The next four throw UsageError for a sealed buffer.
-    // The mapping in this process. A GPU's is usually write-combining: write whole lines and do not
-    // read. It is void after seal(), as data() and both device pointers are. The bytes are 0 at
-    // first, or those that a buffer of the same user has left there.
+    // The next four throw UsageError for a sealed buffer. mutable_data() is the mapping in this
+    // process; a GPU's is usually write-combining: write whole lines and do not read. seal()
+    // invalidates it, data() and both device pointers. The bytes are initially 0, or were left
+    // there by a buffer of the same user.
     [[nodiscard]] std::span<std::byte> mutable_data() const;
-    // device_ptr() for kernels that write. They must have finished before seal().
+    // The address for kernels that write. They must have finished before seal().
     [[nodiscard]] void* mutable_device_ptr() const;
-    // Copies to bytes [offset, offset + from.size()), in whole lines where that is faster. Throws
-    // UsageError for a range outside the buffer and for a null pointer.
+    // Copies `from` to the bytes [offset, offset + from.size()), in whole lines where that is
+    // faster. Throws UsageError for a range outside the buffer and for a null pointer.
     void write(std::span<std::byte const> from, std::size_t offset = 0);
-    // Makes the buffer immutable, so that others may get it, and returns a copy of this object.
-    // Then all that this process has written is in the memory, and pointers to it are void. The
-    // buffer stays mutable after RefusedError (it was removed meanwhile, or another process can
-    // still write it: docs/guide/store.md says where that can be known) and after UsageError (a
-    // HostMirror has yet to write to it). After OwnerGoneError and TimeoutError it is unknown
-    // whether the buffer is or will be sealed: it may not be written (UsageError) unless the system
-    // keeps the two apart. seal() again finds out.
+    // Makes the buffer immutable, so that others can get it, and returns a copy of this object. All
+    // that this process has written is then in the memory, and earlier pointers to it are invalid.
+    // The buffer stays mutable after UsageError (a HostMirror has yet to write back) and after
+    // RefusedError: it was removed meanwhile, or another process can still write it
+    // (docs/guide/store.md says where that can be known). After OwnerGoneError and TimeoutError it
+    // is unknown whether the buffer is or will be sealed. Writing it then throws UsageError, unless
+    // the system tells the two cases apart. Call seal() again to find out.
     Buffer seal();
 
    private:
@@ -90,27 +89,27 @@ class Buffer {
 };
 
 struct MirrorOptions {
-    bool read = true;        // the buffer's bytes are copied to the mirror first; otherwise 0
-    bool write_back = true;  // the destructor copies them back if the buffer is mutable
+    bool read = true;        // copy the buffer's bytes to the mirror first; otherwise they are 0
+    bool write_back = true;  // the destructor copies them back into a mutable buffer
 };
 
-// A buffer's bytes in ordinary memory, where loads are cheap. A mirror writes back all bytes: with
-// two mirrors of one buffer the later write_back() replaces the earlier one's bytes. Bytes
-// written to the mirror of a sealed buffer stay there.
+// A buffer's bytes in ordinary memory, where loads are cheap. A mirror writes back all bytes, so of
+// two mirrors of a buffer the later write_back() replaces the earlier one's bytes. Bytes written to
+// the mirror of a sealed buffer stay in the mirror.
 class HostMirror {
    public:
     // A mutable buffer cannot be sealed until the mirror has written back or is destroyed. Keep the
-    // Buffer until then: once it has gone, the mirror writes nothing back. Reading a mutable buffer
-    // across the bus is slow.
+    // Buffer until then, or nothing is written back. Reading a mutable buffer across the bus is
+    // slow.
     explicit HostMirror(Buffer const& buffer, MirrorOptions const& options = {});
     HostMirror& operator=(HostMirror&&) = delete;
-    // Writes back, unless write_back() has done so or the buffer has gone; an error is dropped.
+    // Writes back, unless write_back() did or the buffer is gone. Errors are dropped.
     ~HostMirror();
 
     [[nodiscard]] std::span<std::byte> data() { return bytes_; }
     [[nodiscard]] std::span<std::byte const> data() const { return bytes_; }
-    // Writes back now, and the destructor does not do so again. Throws UsageError if there is no
-    // buffer to write back to, if the mirror has been written back, or if the buffer has gone.
+    // Writes back now; the destructor then does not. Throws UsageError if there is no buffer to
+    // write to, if the mirror was written back before, or if the buffer is gone.
     void write_back();
 
    private:
@@ -125,7 +124,7 @@ struct SealedBuffer {
     std::uint64_t id = 0;
     std::string name;
     std::size_t size = 0;      // bytes
-    std::uint64_t missed = 0;  // buffers without an event since the last one: too many came
+    std::uint64_t missed = 0;  // buffers without an event since the last one: too many came at once
     bool operator==(SealedBuffer const&) const = default;
 };
 
@@ -135,10 +134,10 @@ class SealedEvents {
     SealedEvents(SealedEvents&&) noexcept = default;
     SealedEvents& operator=(SealedEvents&&) noexcept = default;
 
-    // For poll(): readable when next() has something to return, or the store has gone. The
-    // descriptor belongs to this object.
+    // A descriptor for poll(), which belongs to this object. It is readable when next() has
+    // something to return, or the store has ended.
     [[nodiscard]] int descriptor() const;
-    // The next one, if it comes within `timeout`. Throws OwnerGoneError once the store has gone.
+    // The next one if it comes within `timeout`. Throws OwnerGoneError once the store has ended.
     [[nodiscard]] std::optional<SealedBuffer> next(
         std::chrono::nanoseconds timeout = std::chrono::nanoseconds(0));
 
@@ -150,25 +149,25 @@ class SealedEvents {
     std::shared_ptr<detail::NewsSource> source_;
 };
 
-// Gets every buffer that is sealed after this object was made, in that order: like get(), but one
-// message earlier. One thread at a time; the buffers that it returns are ordinary ones.
+// Gets every buffer that is sealed after this object was made, in that order. It needs one message
+// less than SealedEvents with Store::get(). One thread at a time; the buffers are ordinary ones.
 class SealedBuffers {
    public:
     SealedBuffers(SealedBuffers&&) noexcept = default;
     SealedBuffers& operator=(SealedBuffers&&) noexcept = default;
 
-    // For poll(): readable when next() has a buffer to return, or released buffers to attend to, in
-    // which case it returns none. The descriptor belongs to this object.
+    // A descriptor for poll(), which belongs to this object. It is readable when next() has a
+    // buffer to return, or has to handle released buffers and then returns none.
     [[nodiscard]] int descriptor() const;
-    // The next buffer, if one comes within `timeout`. With another process's store, buffers that
-    // come between calls are held for next(), as many as a connection may hold
+    // Returns the next buffer if it comes within `timeout`. With another process's store, buffers
+    // that come between calls are held for next(), as many as a connection may hold
     // (ServeOptions::buffers_per_connection); with this process's store none are held. Throws
-    // OwnerGoneError once the store has gone, and what get() throws if the buffer's memory cannot
-    // be mapped: that buffer is lost, and counted.
+    // OwnerGoneError once the store has ended. If the buffer's memory cannot be mapped, throws what
+    // Store::get() throws; that buffer is skipped and counted.
     [[nodiscard]] std::optional<Buffer> next(
         std::chrono::nanoseconds timeout = std::chrono::nanoseconds(0));
-    // How many were passed over: removed before next() got them, not mappable, or too many at once.
-    // next() counts them when it reaches them, also those behind the last buffer.
+    // The number of skipped buffers: removed before next() got them, not mappable, or too many at
+    // once. next() counts them when it reaches them, also those behind the last buffer.
     [[nodiscard]] std::uint64_t missed() const;
 
    private:

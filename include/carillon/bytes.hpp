@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages of which only the size is known, and that only at run time: for other languages, and for
-// programs that forward messages without looking into them. Ring, Mailbox, ChunkRing and Channel
-// take `Bytes` in place of a type, and then take and fill spans. On the wire such a message equals
-// a message type of that size (docs/dev/protocol.md).
+// `Bytes`, for bindings of other languages and programs that forward messages without looking into
+// them: messages whose size alone is known, at run time. Ring, Mailbox, ChunkRing and Channel
+// accept `Bytes` in place of a type; their calls then take and fill spans. On the wire such a
+// message equals a message type of that size (docs/dev/protocol.md).
 #pragma once
 
 #include <algorithm>
@@ -30,15 +30,14 @@
 
 namespace carillon {
 
-// Stands in place of a message type: as many bytes as the object is made for.
+// Stands for a message type of as many bytes as the object is made for.
 struct Bytes {};
 
-// All that is known of such a message type. Between processes the sizes are compared, and the names
-// if both sides give one.
+// Describes such a type. Processes compare the sizes, and the names if both sides give one.
 struct BytesType {
     std::uint32_t bytes = 0;  // 1 to 1024; 1 to 4096 for a mailbox, 0 to 40 beside a chunk
-    // The C++ name of the type with its namespace, "desk::Tick"; empty if not given. Calls that
-    // take it throw UsageError for control characters and for bytes that are no UTF-8.
+    // The type's C++ name with its namespace, "desk::Tick"; empty if not given. Calls that take it
+    // throw UsageError for control characters and for bytes that are not UTF-8.
     std::string name{};
 };
 
@@ -91,7 +90,7 @@ class MessageOf<Bytes> {
 
     // Throws UsageError for another size and for a null pointer.
     void require_one(std::span<std::byte const> message) const;
-    // Throws UsageError unless the bytes are a whole number of messages, and for a null pointer.
+    // Throws UsageError for a null pointer, and unless the bytes are a whole number of messages.
     void require(std::span<std::byte const> row) const;
 
     [[nodiscard]] MessageAt wire(std::span<std::byte const> message) const {
@@ -112,9 +111,9 @@ class MessageOf<Bytes> {
         for (std::size_t i = 0; i < now; ++i) messages[i].where = rest(row, i).data();
         return send(std::span<MessageAt const>(messages).first(now));
     }
-    // If the kernel or its owner has ended behind the first part, returns what was sent: the next
-    // call throws that again. Any other error leaves it open whether its part was sent, and is
-    // thrown.
+    // If the kernel or its owner ended after the first part, returns the number of sent messages:
+    // the next call throws that error again. After any other error it is unknown whether its part
+    // was sent, so the error is thrown.
     template <class Send>
     auto send_row(std::span<std::byte const> row, Send const& send) const {
         decltype(send_first(row, send)) sent{};
@@ -144,7 +143,7 @@ class MessageOf<Bytes> {
         }
         return taken;
     }
-    // Takes a mailbox's latest value, if it is new.
+    // Takes a mailbox's latest value if it is new.
     template <class Reader>
     [[nodiscard]] bool refresh(Reader& reader, std::span<std::byte> value) const {
         require_one(value);
@@ -175,13 +174,13 @@ class MessageOf<Bytes> {
     bool on_gpu_;
 };
 
-// The type of a message, as another process compares it. In C++ an empty type has one byte. Throws
-// UsageError for a name with a control character or bytes that are no UTF-8.
+// Describes a message's type for another process's comparison. In C++ an empty type has one byte.
+// Throws UsageError for a name with control characters or bytes that are not UTF-8.
 [[nodiscard]] MessageType described(MessageOf<Bytes> const& message, BytesType const& type,
                                     std::uint32_t slot_lines);
 
-// The device's end of an object of bytes, on the emulated device, for one thread that stands in for
-// a kernel's. Its calls throw UsageError for another size and for a null pointer.
+// The device's end of an object of bytes, for one thread of the emulated device that stands in for
+// a kernel. Its calls throw UsageError for another size and for a null pointer.
 template <class End>
 class BytesEnd {
    public:
@@ -204,17 +203,17 @@ class BytesEnd {
             return true;
         });
     }
-    // For a mailbox to the host.
+    // For a mailbox to the host: sets the value.
     void set(std::span<std::byte const> value) {
         in_call("DeviceEnd::set", this, mark_, [&] { end_.set(message_.wire(value)); });
     }
-    // For a mailbox to the device: returns false and leaves `value` unchanged if no value is newer
-    // than the last one.
+    // For a mailbox to the device: takes the latest value. Returns false and leaves `value`
+    // unchanged if none is newer than the last one.
     [[nodiscard]] bool refresh(std::span<std::byte> value) {
         return in_call("DeviceEnd::refresh", this, mark_,
                        [&] { return message_.refresh(end_, value); });
     }
-    // For a chunk ring: the next chunk, or nothing at once. The chunk may be read until release().
+    // For a chunk ring: the next chunk, which may be read until release(), or nothing at once.
     [[nodiscard]] std::optional<ChunkView<ChunkMeta>> try_take() {
         return in_call("DeviceEnd::try_take", this, mark_, [&] {
             ChunkView<ChunkMeta> chunk;

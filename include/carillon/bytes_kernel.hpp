@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel whose messages are bytes (bytes.hpp). Its handler is a plain function on the emulated
-// device, and compiled text on a GPU (handler_text.hpp).
+// `BytesKernel`: a kernel whose messages are bytes, for bindings of other languages. Its handler is
+// a plain function on the emulated device, and compiled text on a GPU (handler_text.hpp).
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ namespace carillon {
 
 class CompiledHandler;  // handler_text.hpp
 
-// A handler of a BytesKernel. It writes the reply, whose bytes are zero before. `user` is the
-// caller's pointer. Each block calls the handler in its own thread, several blocks at once.
+// A handler of a BytesKernel. It writes the reply, whose bytes are initially zero. `user` is the
+// caller's pointer. Each block calls it in its own thread, so several calls may run at once.
 using BytesHandler = void (*)(void* user, void const* request, void* reply);
 
 // How requests reach the blocks of a BytesKernel: as Channels or as SharedChannels.
@@ -35,7 +35,7 @@ class HandlerCode;
 
 // The options of a BytesKernel, with its handler and its messages.
 struct BytesRequests : KernelOptions {
-    // Each throws what the constructor of BytesKernel with these arguments throws first.
+    // These make the first checks of BytesKernel's constructors with the same arguments.
     BytesRequests(Device const& device, BytesType const& request, BytesType const& reply,
                   BytesHandler handler, void* user, KernelOptions const& options, BytesClients of);
     BytesRequests(Device const& device, CompiledHandler const& handler,
@@ -59,7 +59,7 @@ struct BytesServed {
     MessageAt operator()(MessageAt request);
 };
 
-// Channels of this process, or those that are lent.
+// Channels for clients of this process, or leased to other processes.
 class BytesRoute {
    public:
     using Client = Channel<Bytes, Bytes>;
@@ -81,9 +81,9 @@ class BytesRoute {
 
    private:
     HostWait wait_;
-    std::shared_ptr<Lender> leases_;  // of others
+    std::shared_ptr<Lender> leases_;  // for other processes
     std::shared_ptr<ChannelMemory> memory_;
-    ClientList<Client> channels_;  // of each block, but of others
+    ClientList<Client> channels_;  // each block's, for this process
 };
 
 inline namespace CARILLON_TOOLCHAIN {
@@ -97,11 +97,10 @@ class Route<BytesServed, BytesRequests> : public BytesRoute {
 
 inline namespace CARILLON_TOOLCHAIN {
 
-// A PersistentKernel for messages by bytes. Its handler is a plain function on the emulated device
-// (for tests, and for handlers written in other languages), and compiled text on a GPU. `client`
-// needs BytesClients::of_this_process; `serve` needs of_others. The destructor stops the kernel,
-// see PersistentKernel. A handler that has not returned by options.stop_timeout is left behind,
-// with `user`.
+// A PersistentKernel for messages of bytes. On the emulated device its handler is a plain function,
+// for tests and for handlers in other languages; on a GPU it is compiled text. client() needs
+// BytesClients::of_this_process, serve() needs of_others. The destructor stops the kernel, see
+// `PersistentKernel`. A handler that runs past options.stop_timeout is abandoned, with `user`.
 class BytesKernel : private PersistentKernel<detail::BytesServed, detail::BytesRequests> {
    public:
     using PersistentKernel::activity;
@@ -112,8 +111,9 @@ class BytesKernel : private PersistentKernel<detail::BytesServed, detail::BytesR
     using PersistentKernel::state;
     using PersistentKernel::stop;
 
-    // Starts the kernel and returns when every block runs. Throws UnsupportedError on a GPU,
-    // UsageError for wrong sizes and without a handler, and what PersistentKernel throws.
+    // Starts the kernel on the emulated device and returns when every block runs. Throws
+    // UnsupportedError on a GPU, UsageError for wrong sizes or no handler, and what
+    // PersistentKernel throws.
     BytesKernel(Device const& device, BytesType const& request, BytesType const& reply,
                 BytesHandler handler, void* user, KernelOptions const& options = {},
                 BytesClients clients = BytesClients::of_this_process) try
@@ -121,9 +121,9 @@ class BytesKernel : private PersistentKernel<detail::BytesServed, detail::BytesR
     } catch (...) {
         detail::throw_named("BytesKernel");
     }
-    // Starts it on a GPU of the handler's compute capability. Throws UsageError on another GPU, and
-    // if compile_handler() has not loaded the handler and a kernel lives there; UnsupportedError on
-    // the emulated device; CudaError, and what PersistentKernel throws.
+    // Starts the kernel on a GPU of the handler's compute capability. Throws UsageError on another
+    // GPU, and if compile_handler() has not loaded the handler while a kernel lives there;
+    // UnsupportedError on the emulated device; CudaError, and what PersistentKernel throws.
     BytesKernel(Device const& device, CompiledHandler const& handler,
                 KernelOptions const& options = {},
                 BytesClients clients = BytesClients::of_this_process) try
@@ -132,7 +132,7 @@ class BytesKernel : private PersistentKernel<detail::BytesServed, detail::BytesR
         detail::throw_named("BytesKernel");
     }
 
-    // Like PersistentKernel::channel().
+    // Returns a block's client, see PersistentKernel::channel().
     [[nodiscard]] Channel<Bytes, Bytes>& client(unsigned block = 0) {
         return detail::in_call("BytesKernel::client",
                                [&]() -> Channel<Bytes, Bytes>& { return this->channel(block); });

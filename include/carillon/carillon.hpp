@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything that a program needs to command a running kernel. Its unit tests may also need
-// testing.hpp.
+// Includes all that a program needs to command a kernel; testing.hpp is for its unit tests.
 #pragma once
 
 #include "carillon/arena.hpp"            // IWYU pragma: export

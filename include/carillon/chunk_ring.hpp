@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A ring of large buffers in device memory that the CPU fills in place and a kernel reads. It is
-// for streams, such as a radio telescope's, whose data do not fit into lines.
+// `ChunkRing`, for streams of data that do not fit into lines, such as a radio telescope's: a ring
+// of large buffers in device memory that the CPU fills in place and a kernel reads.
 #pragma once
 
 #include <chrono>
@@ -39,7 +39,7 @@ class CARILLON_LAYOUT Device;
 struct ChunkRingOptions {
     std::size_t chunk_bytes = 65536;  // under 4 GiB
     std::uint32_t chunks = 16;        // a power of two from 2 on
-    // How the CPU waits; none: HostWait::for_kernel chooses.
+    // How the CPU waits; by default HostWait::for_kernel chooses.
     std::optional<HostWait::Style> wait = std::nullopt;
     ForTests for_tests{};
 };
@@ -50,13 +50,12 @@ using DeviceChunkReader = detail::ChunkConsumer<Meta, detail::DeviceNear, detail
 
 namespace detail {
 
-// The parts of a ring of this process's own, whose chunks are `device`'s or a piece of `arena`.
-// Throws what ChunkRing's constructor throws.
+// Makes the parts of this process's own ring, whose chunks lie in memory of `device` or in a piece
+// of `arena`. Throws what ChunkRing's constructor throws.
 [[nodiscard]] ObjectEnd<ChunkRingView> own_chunk_ring(Device const* device, Arena const* arena,
                                                       ChunkRingOptions const& options);
 
-// The host's part of a ring that does not depend on the type beside the chunks; claimed chunks keep
-// it alive.
+// The part of a ring on the host that does not depend on `Meta`; claimed chunks keep it alive.
 class ChunkRingState {
    public:
     explicit ChunkRingState(ObjectEnd<ChunkRingView> end);
@@ -66,7 +65,7 @@ class ChunkRingState {
         end_.lent_by.require_own_end();
         return end_.device;
     }
-    // Takes the device's end, for `giver`, the public call.
+    // Records that `giver`, a public call, gave out the device's end.
     void take(std::string_view giver, CodeLocation const& where) {
         taken_.take(giver, where, {end_.device.ring.base, end_.device.ring.credit});
     }
@@ -76,7 +75,7 @@ class ChunkRingState {
     [[nodiscard]] ChunkProducer<HostMapped, HostCached>& producer() { return producer_; }
     // See LentBy::require_there().
     void require_there() const { end_.lent_by.require_there(); }
-    // Both return a chunk's number. If none is free, try_claim() returns 0 and claim() throws
+    // Both return a chunk's number. If no chunk is free, try_claim() returns 0, and claim() throws
     // TimeoutError after `timeout`.
     [[nodiscard]] Sequence try_claim() {
         require_there();
@@ -85,7 +84,7 @@ class ChunkRingState {
     [[nodiscard]] Sequence claim(std::chrono::nanoseconds timeout);
 
     void fill(Sequence sequence, std::size_t offset, std::span<std::byte const> from) const;
-    // Throws UsageError if a chunk has fewer bytes.
+    // Throws UsageError for bytes outside a chunk.
     void require(std::size_t offset, std::size_t size) const;
 
    private:
@@ -96,14 +95,14 @@ class ChunkRingState {
     TakenOnce taken_;
 };
 
-// The metadata beside a chunk, a type or bytes, for a chunk ring.
+// The metadata beside a chunk, a type or bytes.
 template <class Meta>
 struct MetaOf : MessageOf<Meta> {
     using DeviceTakes = DeviceChunkReader<Meta>;
 
     using MessageOf<Meta>::MessageOf;
 
-    // The default of commit().
+    // The default argument of commit().
     [[nodiscard]] static Meta none() { return Meta(); }
 };
 
@@ -112,11 +111,11 @@ struct MetaOf : MessageOf<Meta> {
 template <class Meta>
 class ChunkRing;
 
-// A claimed chunk, without the type of the metadata beside it.
+// A claimed chunk, independent of the type of its metadata.
 class ClaimedChunk {
    public:
     ClaimedChunk(ClaimedChunk&&) noexcept = default;
-    // Gives up the chunk that this object had.
+    // Gives up the chunk that this object had before.
     ClaimedChunk& operator=(ClaimedChunk&& other) noexcept {
         if (this != &other) {
             give_up();
@@ -127,16 +126,16 @@ class ClaimedChunk {
     }
     ~ClaimedChunk() { give_up(); }
 
-    // The CPU's view of the chunk, to be written in place. It is usually write-combining: write
+    // The chunk's bytes, to be written in place. They are usually write-combining memory: write
     // whole lines, in order, and do not read.
     [[nodiscard]] std::span<std::byte> bytes() const;
-    // Copies to byte `offset` on by streaming stores. Throws UsageError for bytes that do not fit
-    // and for a null pointer.
+    // Copies `from` to byte `offset` on by streaming stores. Throws UsageError for bytes that do
+    // not fit and for a null pointer.
     void fill(std::size_t offset, std::span<std::byte const> from) const;
-    // Makes the calling thread's writes leave it: for a thread that fills a chunk, or a part of it,
-    // which another thread will commit.
+    // Pushes the calling thread's writes out. Call it in a thread that fills a chunk, or a part of
+    // one, which another thread commits.
     void flush() const;
-    // The chunk's number, from 1 on in the order of claims.
+    // The chunk's number, from 1 in the order of claims.
     [[nodiscard]] Sequence sequence() const { return sequence_; }
 
    protected:
@@ -153,7 +152,7 @@ class ClaimedChunk {
     [[nodiscard]] detail::ChunkRingState& state() const;
     void give_up() noexcept;
 
-    std::shared_ptr<detail::ChunkRingState> state_;  // none: committed, or moved away
+    std::shared_ptr<detail::ChunkRingState> state_;  // empty: committed, or moved away
     Sequence sequence_;
 };
 
@@ -166,10 +165,10 @@ class Chunk : public ClaimedChunk {
 
    public:
     // Hands the chunk's first `used` bytes to the kernel; this object then has no chunk. Throws
-    // UsageError if the chunk has fewer bytes (it can still be committed) or has gone already;
-    // OwnerGoneError and StoppedError, see try_claim(): then nobody has the chunk; VulkanError
-    // (non-coherent memory only): it can still be committed, unless only its line is left to be
-    // flushed. In that case it has gone, and the line leaves with the next flush.
+    // UsageError if the chunk has fewer bytes (it can still be committed) or is gone already.
+    // OwnerGoneError and StoppedError, see try_claim(): nobody has the chunk then. VulkanError, on
+    // non-coherent memory only: the chunk can still be committed, unless only its line is
+    // unflushed. In that case the chunk is gone, and the next flush pushes the line out.
     void commit(std::size_t used, typename Beside::Given meta = Beside::none()) {
         detail::in_call("Chunk::commit", [&] {
             auto const& producer = this->require_commit(used);
@@ -186,12 +185,12 @@ class Chunk : public ClaimedChunk {
     [[no_unique_address]] Beside beside_;
 };
 
-// The device's end for all threads of a block; all of them call every member function. Pass it to a
+// The device's end for a block, all of whose threads call every member function. Pass it to a
 // kernel by value, once. On the emulated device one thread is the block.
 template <class Meta>
 class BlockChunkReader {
    public:
-    // ChunkRing::block_handle makes it.
+    // ChunkRing::block_handle() calls this.
     CARILLON_HD explicit BlockChunkReader(ChunkRingView const& view) : reader_(view) {}
 
     // See ChunkConsumer::try_take. All threads get the same result, and each may read the chunk.
@@ -216,8 +215,8 @@ class BlockChunkReader {
     DeviceChunkReader<Meta> reader_;
 };
 
-// `Meta` is trivially copyable and has at most 40 bytes, or it is Bytes: 0 to 40 bytes, which
-// commit() takes as a span. One thread at a time claims.
+// Streams chunks to a kernel. `Meta`, the data beside a chunk, is trivially copyable and at most 40
+// bytes, or is Bytes: 0 to 40 bytes, a span for commit(). One thread at a time claims.
 template <class Meta = NoMeta>
 class ChunkRing {
     static_assert((detail::check_meta<Meta>(), true));
@@ -232,10 +231,10 @@ class ChunkRing {
     explicit ChunkRing(Device const& device,
                        ChunkRingOptions const& options = {}) requires(!by_bytes)
         : ChunkRing({}, detail::own_chunk_ring(&device, nullptr, options)) {}
-    // The chunks are a piece of `arena`, which they keep alive.
+    // Puts the chunks into a piece of `arena`, whose memory they keep alive.
     explicit ChunkRing(Arena const& arena, ChunkRingOptions const& options = {}) requires(!by_bytes)
         : ChunkRing({}, detail::own_chunk_ring(nullptr, &arena, options)) {}
-    // With `bytes` bytes beside each chunk. Throws UsageError also for that number.
+    // Has `bytes` bytes beside each chunk. Also throws UsageError for that number.
     ChunkRing(Device const& device, std::size_t bytes,
               ChunkRingOptions const& options = {}) requires by_bytes
         try : ChunkRing(Beside(device, bytes), detail::own_chunk_ring(&device, nullptr, options)) {
@@ -243,14 +242,13 @@ class ChunkRing {
         detail::throw_named("ChunkRing");
     }
 
-    ChunkRing(ChunkRing const&) = default;  // and moves: a handle, copies share the ring
+    ChunkRing(ChunkRing const&) = default;  // and moves: it is a handle, copies share the ring
     ChunkRing& operator=(ChunkRing const&) = default;
     ~ChunkRing() = default;
 
-    // The device's end, for one thread of a kernel or for all threads of a block. Either call
-    // throws UsageError if one of the two was taken, and for a ring of another process
-    // (Connection::chunk_ring). With Bytes the end is for a thread that stands in for a kernel, see
-    // Ring.
+    // The device's end, for one thread of a kernel or for all threads of a block. A ring gives out
+    // one of the two, once. Later calls throw UsageError, and so does a call for a ring of another
+    // process (Connection::chunk_ring). For Bytes see Ring::device_handle.
     [[nodiscard]] DeviceEnd device_handle(
         CodeLocation const& where = CodeLocation::current()) const {
         return detail::in_call("ChunkRing::device_handle", [&] {
@@ -268,9 +266,9 @@ class ChunkRing {
         });
     }
 
-    // The next chunk, or nothing if the kernel has not released one. A program can hold several at
-    // once. For a ring of another process throws OwnerGoneError if that process has ended, and
-    // StoppedError if it has destroyed the ring.
+    // Returns the next chunk, or nothing if the kernel has not released one. A program can hold
+    // several at once. For a ring of another process, throws OwnerGoneError if that process has
+    // ended, and StoppedError if it has destroyed the ring.
     [[nodiscard]] std::optional<Chunk<Meta>> try_claim() {
         return detail::in_call("ChunkRing::try_claim", state_.get(), state_->mark(), [&] {
             Sequence const sequence = state_->try_claim();
@@ -278,14 +276,14 @@ class ChunkRing {
                                  : std::nullopt;
         });
     }
-    // The next chunk. Throws TimeoutError, and what try_claim() throws.
+    // Returns the next chunk, waiting for it. Throws TimeoutError, and what try_claim() throws.
     [[nodiscard]] Chunk<Meta> claim(std::chrono::nanoseconds timeout) {
         return detail::in_call("ChunkRing::claim", state_.get(), state_->mark(), [&] {
             return Chunk<Meta>(state_, state_->claim(timeout), beside_);
         });
     }
 
-    // The number of chunks, and the bytes of each as asked for.
+    // The number of chunks, and the bytes of each as requested.
     [[nodiscard]] std::uint32_t chunks() const { return state_->chunks(); }
     [[nodiscard]] std::size_t chunk_bytes() const { return state_->chunk_bytes(); }
     [[nodiscard]] std::size_t meta_bytes() const requires by_bytes { return beside_.bytes(); }

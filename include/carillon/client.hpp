@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's end of a kernel: sends requests to the device and takes the reply to each.
+// `Client` and its kinds `Channel` and `CommandClient`: a host thread's end of a kernel, which
+// sends requests and takes their replies. A PersistentKernel and a Connection give out clients.
 #pragma once
 
 #include <chrono>
@@ -32,19 +33,19 @@ struct Channels;  // kernel_options.hpp
 struct Pool;
 
 namespace detail {
-// Throws what a status that is not `answered` means: HandlerError, or UsageError for a command that
-// the kernel does not know. `command`: the mangled name of its type.
+// Throws the error for a status other than `answered`: HandlerError, or UsageError for a command
+// that the kernel does not know. `command` is the mangled name of its type.
 [[noreturn]] void throw_status(std::uint32_t status, std::uint32_t code, char const* command);
 }  // namespace detail
 
-// A client is for one thread at a time. `Way` is how requests reach the kernel: `Channels`, through
-// a channel of this client's own, or `Pool`, through a ring that all clients have. The client of a
-// channel is neither copied nor moved: it numbers its requests, and two would number them apart.
-// The client of a pool is moved, and one thread makes and uses it; when it goes, its outstanding
-// requests go with it.
+// The host's end of a kernel, for one thread at a time. `Way` says how requests reach the kernel:
+// `Channels`, through this client's own channel, or `Pool`, through a ring that all clients share.
+// A channel's client is neither copied nor moved, because it numbers its requests. A pool's client
+// can be moved; one thread makes and uses it. When it is destroyed, replies to its outstanding
+// requests are dropped.
 //
-// A message is a type, or Bytes. The calls take bytes as spans, and throw UsageError for another
-// size and for a null pointer.
+// A message is a type, or Bytes. With Bytes the calls take spans, and throw UsageError for a span
+// of another size and for a null pointer.
 template <class RequestType, class ReplyType, class Way = Channels>
 class Client {
     using End = detail::ClientEnd<Way, RequestType, ReplyType>;
@@ -59,7 +60,7 @@ class Client {
     using Request = RequestType;
     using Reply = ReplyType;
 
-    // The client's end is made of these.
+    // The parts of the client's end.
     template <class... Parts>
     requires std::constructible_from<End, Parts...>
     explicit Client(Parts&&... parts) try : end_(std::forward<Parts>(parts)...) {
@@ -67,18 +68,18 @@ class Client {
         detail::throw_named("Channel");
     }
 
-    // Sends a request and waits for its reply: one round trip over the bus. Throws TimeoutError
-    // when none came within `timeout`, which says whether the request was sent: it may still be
-    // served then, and its reply is dropped. Throws StoppedError after a stop, CudaError when the
-    // kernel died. `data` says that the request refers to device memory that the caller has
-    // written (Memory::host_ptr).
+    // Sends a request, waits for its reply and returns it: one round trip over the bus. `data` says
+    // that the request refers to device memory that the caller has written (Memory::host_ptr).
+    // Throws TimeoutError if no reply came within `timeout`. TimeoutError::sent() tells whether the
+    // request was sent: the kernel may then still serve it, and its reply is dropped. Throws
+    // StoppedError after a stop, CudaError if the kernel died.
     [[nodiscard]] Reply call(Given request, std::chrono::nanoseconds timeout,
                              OutOfLine data = OutOfLine::none) requires(!replies_by_bytes) {
         return detail::in_call("Client::call", this, end_, [&] {
             return hot_call(*this, end_.request().wire(request), timeout, data);
         });
     }
-    // Calls with a reply of bytes, which is written when the call returns.
+    // Calls, and writes the reply of bytes to `reply`.
     void call(Given request, Room reply, std::chrono::nanoseconds timeout,
               OutOfLine data = OutOfLine::none) requires replies_by_bytes {
         detail::in_call("Client::call", this, end_, [&] {
@@ -88,13 +89,13 @@ class Client {
         });
     }
 
-    // Does all that a call does but for sending and taking, and changes nothing: what a call reads
-    // and runs through is near then. For the loop in which a program waits for what it will send:
-    // every few microseconds. Tens of nanoseconds; at any time between calls, with replies
-    // outstanding too. It throws nothing when the kernel has ended: the next call does.
+    // Runs everything that a call runs except sending and taking, and changes nothing: afterwards
+    // the code and data of a call are in the CPU's caches. Call it every few microseconds in the
+    // loop that waits for the next event. It takes tens of nanoseconds and may be called between
+    // any two calls, also while replies are outstanding. It does not throw if the kernel has ended.
     void warm() {
         return detail::in_call("Client::warm", this, end_, [&] {
-            detail::cpu::prefetch_code(&hot_call, 16);  // lines of each, as GCC compiles it
+            detail::cpu::prefetch_code(&hot_call, 16);  // cache lines of each, as GCC compiles it
             detail::cpu::prefetch_code(&hot_submit, 16);
             detail::cpu::prefetch_code(&hot_take, 8);
             end_.warm();
@@ -102,8 +103,8 @@ class Client {
         });
     }
 
-    // Sends a request and returns at once, or returns nothing when there is no room: in the ring,
-    // or for one more reply that is outstanding.
+    // Sends a request and returns its ticket. Returns nothing at once if the ring is full, or if
+    // there is no room for one more outstanding reply.
     [[nodiscard]] std::optional<Ticket> try_submit(Given request,
                                                    OutOfLine data = OutOfLine::none) {
         return detail::in_call("Client::try_submit", this, end_, [&] {
@@ -112,7 +113,7 @@ class Client {
         });
     }
 
-    // Sends a request, waiting for room. Throws TimeoutError; the request was not sent then.
+    // Sends a request, waiting for room. Throws TimeoutError: the request was then not sent.
     [[nodiscard]] Ticket submit(Given request, std::chrono::nanoseconds timeout,
                                 OutOfLine data = OutOfLine::none) {
         return detail::in_call("Client::submit", this, end_, [&] {
@@ -122,10 +123,10 @@ class Client {
         });
     }
 
-    // Sends the first ones of `requests`, as many as the channel has room for, and returns their
-    // tickets: with one fence for all of them, two where the ring begins anew, and one more
-    // for each further 64 that are bytes. `data` is for what any of them refers to. Throws
-    // UsageError for a null pointer to any, and for bytes that are no whole number of requests.
+    // Sends the first of `requests`, as many as the channel has room for, and returns their
+    // tickets. It issues one fence for all, two where the ring wraps, and one more for each further
+    // 64 requests of bytes. `data` applies to all of them. Throws UsageError for a null pointer,
+    // and for bytes that are not a whole number of requests.
     [[nodiscard]] Tickets try_submit_n(GivenRow requests,
                                        OutOfLine data = OutOfLine::none) requires by_channel {
         return detail::in_call("Client::try_submit_n", this, end_, [&] {
@@ -135,9 +136,9 @@ class Client {
         });
     }
 
-    // Sends all of them, waiting for room. `sent` gets the tickets of what was sent, however
-    // this ends. Throws TimeoutError: what `sent` lacks was not sent then. Nobody takes replies
-    // meanwhile: beyond capacity() none is outstanding.
+    // Sends all of `requests`, waiting for room. `sent` gets the tickets of the sent requests, also
+    // if this throws. Throws TimeoutError: requests without a ticket in `sent` were not sent. No
+    // replies are taken meanwhile, so at most capacity() requests can be outstanding.
     void submit_n(GivenRow requests, Tickets& sent, std::chrono::nanoseconds timeout,
                   OutOfLine data = OutOfLine::none) requires by_channel {
         return detail::in_call("Client::submit_n", this, end_, [&] {
@@ -154,15 +155,15 @@ class Client {
         });
     }
 
-    // The reply to a request, if it has come. Throws UsageError for a ticket of another client, and
-    // when no reply is outstanding for it: it was taken or given up already. Once the kernel or its
-    // owner is known to have ended, throws what wait() would: the reply will not come.
+    // Returns the reply to a request, or nothing if it has not arrived. Throws UsageError for
+    // another client's ticket, and for a reply that was taken or given up already. Once the kernel
+    // or its owner is known to have ended, throws what wait() throws: the reply will not come.
     [[nodiscard]] std::optional<Reply> try_take(Ticket const& ticket) requires(!replies_by_bytes) {
         return detail::in_call("Client::try_take", this, end_,
                                [&] { return this->take_now(this->valid(ticket)); });
     }
 
-    // Takes a reply of bytes; false if it has not come.
+    // Writes the reply of bytes to `reply`; returns false if it has not arrived.
     [[nodiscard]] bool try_take(Ticket const& ticket, Room reply) requires replies_by_bytes {
         return detail::in_call("Client::try_take", this, end_, [&] {
             end_.reply().require_one(reply);
@@ -172,7 +173,8 @@ class Client {
         });
     }
 
-    // The reply to a request, waiting for it. After a TimeoutError the ticket is still good.
+    // Waits for the reply to a request and returns it. Throws UsageError, see try_take(), and what
+    // call() throws; after a TimeoutError the ticket stays valid.
     [[nodiscard]] Reply wait(Ticket const& ticket,
                              std::chrono::nanoseconds timeout) requires(!replies_by_bytes) {
         return detail::in_call("Client::wait", this, end_,
@@ -186,9 +188,9 @@ class Client {
         });
     }
 
-    // Takes the replies to the first ones of `tickets` into the first ones of `replies`, as many as
-    // have come and fit, and returns how many. Their tickets leave `tickets`, also where this
-    // throws because the next one is good for nothing, as try_take does, or for a null pointer.
+    // Takes the replies to the first of `tickets` into the first of `replies`, as many as have
+    // arrived and fit, and returns how many. Removes their tickets from `tickets`, even if it
+    // throws for the next one. Throws what try_take() throws, and UsageError for a null pointer.
     std::size_t try_take_n(Tickets& tickets, RoomForRow replies) requires by_channel {
         return detail::in_call("Client::try_take_n", this, end_, [&] {
             end_.reply().require(replies);
@@ -196,8 +198,9 @@ class Client {
         });
     }
 
-    // Takes all of them, waiting for those that have not come: as many as `replies` has room
-    // for, or UsageError. After a TimeoutError the tickets that are left are still good.
+    // Takes the replies to all of `tickets`, waiting for those that have not arrived. Throws
+    // UsageError if they do not fit into `replies`; after a TimeoutError the left tickets stay
+    // valid.
     void take_n(Tickets& tickets, RoomForRow replies,
                 std::chrono::nanoseconds timeout) requires by_channel {
         return detail::in_call("Client::take_n", this, end_, [&] {
@@ -215,31 +218,31 @@ class Client {
         });
     }
 
-    // Gives a reply up: it is dropped when it comes.
+    // Gives a reply up: it is dropped when it arrives. Throws UsageError, see try_take().
     void abandon(Ticket const& ticket) {
         return detail::in_call("Client::abandon", this, end_,
                                [&] { end_.abandon(this->valid(ticket)); });
     }
 
-    // Whether the kernel has answered every request of this channel. Any thread may make this call
-    // and the next, and no other.
+    // Whether the kernel has answered every request of this channel. Any thread may call this and
+    // counters(), but no other member function.
     [[nodiscard]] bool all_answered() const requires(by_channel) {
         return detail::in_call("Client::all_answered", end_, [&] { return end_.all_answered(); });
     }
-    // Counts what has gone through this channel. Nothing crosses the bus for it, and no call waits.
+    // Counts the channel's messages. It reads nothing across the bus, and holds up no other call.
     [[nodiscard]] ChannelCounters counters() const requires(by_channel) {
         return detail::in_call("Client::counters", end_, [&] { return end_.counters(); });
     }
-    // How many requests this channel has room for.
+    // The number of requests that the channel has room for.
     [[nodiscard]] std::uint32_t capacity() const requires(by_channel) { return end_.capacity(); }
-    // How many bytes each request, and each reply, of a channel of bytes has.
+    // The bytes of each request, and of each reply, of a channel of bytes.
     [[nodiscard]] std::size_t request_bytes() const requires replies_by_bytes {
         return end_.request().bytes();
     }
     [[nodiscard]] std::size_t reply_bytes() const requires replies_by_bytes {
         return end_.reply().bytes();
     }
-    // The device's ends of a channel: pass them to a kernel that you write by value, once. Throws
+    // The device's ends of a channel: pass them to a kernel of your own by value, once. Throws
     // UsageError the second time, and for a PersistentKernel's client.
     [[nodiscard]] auto device_handle(CodeLocation const& where = CodeLocation::current()) const
         requires(by_channel && !replies_by_bytes) {
@@ -247,13 +250,13 @@ class Client {
     }
 
    private:
-    using Asked = typename detail::MessageOf<Request>::Wire;  // as the end moves them
+    using Asked = typename detail::MessageOf<Request>::Wire;  // the types that the end moves
     using Answered = typename detail::MessageOf<Reply>::Wire;
     using Sent = typename End::Sent;  // names a request whose reply is outstanding
 
-    // A call runs through these three pieces of code, beside the store itself and the clock. They
-    // have nothing of what is rare, and lie side by side where the linker keeps hot code. They are
-    // static, since warm() needs their addresses.
+    // A call runs these three functions, besides the store itself and the clock. They have no code
+    // for rare cases, and lie side by side where the linker keeps hot code. They are static because
+    // warm() needs their addresses.
 
     [[gnu::noinline, gnu::hot, gnu::flatten]] static Answered hot_call(
         Client& client, Asked const& request, std::chrono::nanoseconds timeout, OutOfLine data) {
@@ -276,7 +279,7 @@ class Client {
         return client.end_.try_take(sent, reply);
     }
 
-    // Waits for room; `timeout` gets what is left of it.
+    // Waits for room; `timeout` gets the time that is left.
     [[gnu::noinline, gnu::cold]] Sent submit_late(Asked const& request,
                                                   std::chrono::nanoseconds& timeout,
                                                   OutOfLine data) {
@@ -287,20 +290,20 @@ class Client {
         timeout = deadline.left();
         return *sent;
     }
-    // Sends the requests that there is room for.
+    // Sends as many requests as there is room for.
     [[nodiscard]] Tickets submit_first(std::span<Asked const> requests,
                                        OutOfLine data) requires(by_channel) {
         detail::Sequence const first = end_.next();
         return {issuer_, first, end_.try_submit_n(requests.data(), requests.size(), data)};
     }
 
-    // Takes a reply if it has come. Throws what ended the kernel if it cannot come any more.
+    // Takes a reply if it has arrived. Throws the kernel's error if it cannot arrive any more.
     [[nodiscard]] std::optional<Answered> take_now(Sent const& sent) {
         detail::Packed<Answered> reply;
         if (!hot_take(*this, sent, reply) && !take_at_end(sent, reply)) return {};
         return detail::unpack<Answered>(reply);
     }
-    // Takes a reply that came beside the kernel's end, if the kernel is known to have ended.
+    // Takes a reply that arrived while the kernel ended, if the kernel is known to have ended.
     [[nodiscard]] bool take_at_end(Sent const& sent, detail::Packed<Answered>& reply) {
         return !end_.answers() && take_last(sent, reply);
     }
@@ -320,8 +323,8 @@ class Client {
         if (!wait_for(taken, watched, timeout)) detail::throw_no_reply();
         return detail::unpack<Answered>(reply);
     }
-    // Takes the replies that have come; their tickets leave `tickets`. Throws as take_now() if none
-    // has.
+    // Takes the replies that have arrived, and removes their tickets from `tickets`. If none has
+    // arrived, throws what take_now() throws.
     std::size_t take_first(Tickets& tickets, RoomForRow replies) requires(by_channel) {
         std::size_t const room = end_.reply().count(replies);
         std::size_t taken = 0;
@@ -346,21 +349,20 @@ class Client {
     bool wait_for(Poll&& poll, Watched&& watched, std::chrono::nanoseconds timeout) {
         return end_.wait_style().until(poll, watched, timeout, [&] { end_.require_alive(); });
     }
-    // A credit, or a reply that was given up, comes in no line that is watched.
+    // No watched line shows a credit, or a reply that was given up.
     static void const* nothing_watched() { return nullptr; }
 
-    End end_;  // what every call looks at first
+    End end_;  // first, because every call reads it
     std::uint64_t issuer_ = detail::new_ticket_issuer();
 };
 
-// The client of a channel with one type of request and one of reply, at most 1 KiB each. By
-// itself it serves a kernel that the user writes: Channel<Request, Reply>(device, capacity), and
-// its device_handle() for the kernel.
+// The client of a channel with one type of request and one of reply, at most 1 KiB each. It also
+// serves a kernel of your own, without a PersistentKernel: make a Channel<Request, Reply>(device,
+// capacity) and pass its device_handle() to the kernel.
 template <class Request, class Reply>
 using Channel = Client<Request, Reply>;
 
-// The client of the messages that a handler's kernel takes and sends. Commands of a table travel as
-// packets.
+// The client for the messages of a handler. Commands of a table travel as packets.
 template <class Handler, class Way = Channels>
 using MessageClient = Client<typename detail::MessagesOf<Handler>::Request,
                              typename detail::MessagesOf<Handler>::Reply, Way>;
@@ -375,9 +377,8 @@ class CommandClient : public MessageClient<Handler, Way> {
    public:
     using Base::Base;
 
-    // Each command has its own type of reply: Done for a handler that returns nothing. These five
-    // are Client's, and throw HandlerError when the handler refused the command; the reply is taken
-    // then.
+    // Each command has its own type of reply: Done if the handler returns nothing. These five calls
+    // are Client's. They also throw HandlerError if the handler refused; the reply is then taken.
     template <class Command>
     auto call(Command const& command, std::chrono::nanoseconds timeout,
               OutOfLine data = OutOfLine::none) {
@@ -385,7 +386,7 @@ class CommandClient : public MessageClient<Handler, Way> {
             return reply_to<Command>(this->Base::call(Table::pack(command), timeout, data));
         });
     }
-    // Returns nothing when there is no room; the ticket knows the reply's type.
+    // Returns nothing if there is no room. The ticket knows the reply's type.
     template <class Command>
     [[nodiscard]] std::optional<CommandTicket<Command>> try_submit(
         Command const& command, OutOfLine data = OutOfLine::none) {
@@ -393,14 +394,14 @@ class CommandClient : public MessageClient<Handler, Way> {
         if (!ticket) return {};
         return CommandTicket<Command>(*ticket);
     }
-    // Sends a command, waiting for room. Throws TimeoutError; the command was not sent then.
+    // Sends a command, waiting for room. Throws TimeoutError: the command was then not sent.
     template <class Command>
     [[nodiscard]] CommandTicket<Command> submit(Command const& command,
                                                 std::chrono::nanoseconds timeout,
                                                 OutOfLine data = OutOfLine::none) {
         return CommandTicket<Command>(Base::submit(Table::pack(command), timeout, data));
     }
-    // The reply to a command in a std::optional: nothing if it has not come. Throws HandlerError.
+    // Returns the reply to a command, or nothing if it has not arrived. Throws HandlerError.
     template <class Command>
     [[nodiscard]] auto try_take(CommandTicket<Command> const& ticket) {
         return detail::in_call("Client::try_take", [&] {
@@ -408,8 +409,8 @@ class CommandClient : public MessageClient<Handler, Way> {
             return reply ? std::optional(reply_to<Command>(*reply)) : std::nullopt;
         });
     }
-    // The reply to a command, waiting for it. Throws HandlerError, and TimeoutError: the ticket is
-    // still good then.
+    // Waits for the reply and returns it. Throws HandlerError, and TimeoutError: the ticket stays
+    // valid.
     template <class Command>
     auto wait(CommandTicket<Command> const& ticket, std::chrono::nanoseconds timeout) {
         return detail::in_call(

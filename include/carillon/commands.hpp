@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several types of command over one channel or one pool. A request's opcode names the command. A
-// reply's status says whether the command was answered, or why it was not.
+// `Commands`: several types of command over one channel or pool, for handlers. A request's opcode
+// names the command. A reply's status says whether the command was answered, or why not.
 //
 //   request   | opcode | command, up to 1020 bytes   |
 //   reply     | status | reply, or the refusal's code |
@@ -19,7 +19,7 @@
 namespace carillon {
 namespace detail {
 
-// `bytes` bytes behind a word that says their kind. Trivially copyable.
+// A word for the kind, followed by `bytes` bytes. Trivially copyable.
 template <std::size_t bytes>
 struct Packet {
     std::uint32_t kind;
@@ -73,7 +73,7 @@ struct Opcodes {
 
 }  // namespace detail
 
-// The largest command, and the largest reply to one, in bytes: a message less its opcode or status.
+// Most bytes of a command, and of a reply to one: a message without its opcode or status.
 inline constexpr std::size_t command_bytes = detail::message_bytes - sizeof(std::uint32_t);
 
 // The reply to a command whose handler returns nothing.
@@ -81,7 +81,7 @@ struct Done {
     bool operator==(Done const&) const = default;
 };
 
-// A handler's answer instead of a reply; the user defines the code's meaning.
+// A handler's answer in place of a reply; the user defines the code's meaning.
 struct Refusal {
     std::uint32_t code;
 };
@@ -95,7 +95,7 @@ class Outcome {
     // NOLINTNEXTLINE(google-explicit-constructor): `return Refusal{code};`
     CARILLON_HD Outcome(Refusal refusal) : refusal_(refusal), refused_(true) {}
 
-    // Whether this is a refusal: then only refusal() may be called, and else only reply().
+    // Whether this is a refusal. If so, only refusal() may be called, otherwise only reply().
     [[nodiscard]] CARILLON_HD bool refused() const { return refused_; }
     [[nodiscard]] CARILLON_HD Reply const& reply() const { return reply_; }
     [[nodiscard]] CARILLON_HD Refusal refusal() const { return refusal_; }

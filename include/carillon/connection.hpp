@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Commands a kernel that another process owns, without CUDA (docs/dev/protocol.md).
+// `Connection` and connect(), for a process without CUDA that commands a kernel of another process,
+// or uses its other objects (docs/dev/protocol.md).
 #pragma once
 
 #include <chrono>
@@ -36,7 +37,7 @@ namespace detail {
 class ClientSession;
 class LogReaderState;
 
-// A message's type, as the owner compares it; bytes.hpp has the same for Bytes.
+// Describes a message's type for the owner's comparison; bytes.hpp does this for Bytes.
 template <class T>
 [[nodiscard]] MessageType described(MessageOf<T> const& /*message*/,
                                     typename MessageOf<T>::Described const& /*type*/,
@@ -45,66 +46,65 @@ template <class T>
 }
 }  // namespace detail
 
+// The options of a Connection, and of a Store of another process.
 struct ConnectOptions {
-    // How the owner calls this client: 1 to 63 characters. Empty: this program's name.
+    // This client's name for the owner, 1 to 63 characters. Empty: this program's name.
     std::string name{};
-    // How long the connection, each channel, status(), and each answer of a store may take;
-    // Store::list() ten times as long.
+    // Timeout of connecting, of each channel(), of status() and of each answer of a store.
+    // Store::list() may take ten times as long.
     std::chrono::nanoseconds timeout = std::chrono::seconds(5);
-    // For a client that is started before its owner, or outlives it. It tries so long to connect
-    // while nobody listens at the path, or the listener has ended, does not answer, or has no room.
-    // Each call that attaches tries for so long, too, from its own beginning on, while the owner
-    // does not serve the object yet, or has no store yet, has no place of it, or is about to end
-    // it. 0: each is tried once.
+    // How long a client that starts before its owner, or outlives it, tries again. Connecting is
+    // tried again while nobody listens at the path, or the listener has ended, does not answer or
+    // has no room. Each call that attaches tries again for as long, while the owner does not serve
+    // the object or the store yet, has no place left in it, or is about to end it. 0: try once.
     std::chrono::nanoseconds wait_for_owner = std::chrono::nanoseconds(0);
-    // How channels wait; none: HostWait::for_kernel chooses.
+    // How channels wait; HostWait::for_kernel chooses the default.
     std::optional<HostWait::Style> wait = std::nullopt;
-    // A call looks so long for the owner's answer before it sleeps, and next() for a sealed buffer;
-    // see ServeOptions::spin.
+    // How long a call polls for the owner's answer before it sleeps, and next() for a sealed
+    // buffer; see ServeOptions::spin.
     std::chrono::nanoseconds spin = std::chrono::microseconds(50);
-    // The GPU on which kernels of this process find buffers (Buffer::device_ptr). No other use
-    // needs a GPU or CUDA.
+    // The GPU whose kernels here read buffers (Buffer::device_ptr). Nothing else needs a GPU.
     std::shared_ptr<Device const> device = nullptr;
-    // Rings, and buffers that are made here, lie in host memory even if device memory can be
-    // mapped: a client that comes and goes does not open Vulkan then, which interrupts the kernel
-    // for a moment.
+    // Puts rings, and buffers that are made here, into host memory even if device memory can be
+    // mapped. Set it for clients that come and go: opening Vulkan interrupts the kernel for a
+    // moment.
     bool host_memory = false;
-    // How many bytes of a store's memory stay mapped for the next buffers there, at most.
+    // Most bytes of a store's memory that stay mapped for its next buffers.
     std::size_t kept_bytes = std::size_t{1} << 28;
     unsigned copy_threads = 4;  // see StoreOptions::copy_threads
-    // The user of the wanted owner. An owner of another user is refused
-    // (RefusalReason::wrong_owner) before anything is sent to it: in a folder like /tmp anybody may
-    // listen first. None: this process's own user, or root.
+    // The user that must own the listener; by default this process's user, or root. An owner of
+    // another user is refused (RefusalReason::wrong_owner) before anything is sent to it: in a
+    // folder like /tmp any user may listen first.
     std::optional<std::uint32_t> owner_user = std::nullopt;
 };
 
 // The owner that a connection leads to, for reports.
 struct ConnectedOwner {
     std::string name;          // ServeOptions::name
-    std::int32_t process = 0;  // the owner's number; 0 in another namespace
-    // The number changes whenever an owner begins to serve: one path may lead to another owner.
+    std::int32_t process = 0;  // its process id; 0 in another namespace
+    // A new number for each owner that begins to serve: a path may lead to another owner later.
     std::uint64_t instance = 0;
     std::uint32_t user = 0;  // according to the system
 };
 
-// A block of another process's kernel, or the one end of an object, and the client that has it.
+// A block of another process's kernel, or the one end of another object, and its client.
 struct ServedBlock {
     BlockActivity activity = BlockActivity::idle;
-    std::string client;  // the name that it gave itself; empty: nobody has the block
+    std::string client;  // its name; empty: the block has no client
     std::int32_t process = 0;
     std::uint32_t user = 0;
-    std::chrono::milliseconds held{0};  // for how long it has had the block
-    ChannelCounters counters;           // of its requests, according to the client
-    ChannelCounters gone;               // of all earlier clients of the block
+    std::chrono::milliseconds held{0};  // since it got the block
+    ChannelCounters counters;           // its requests, according to the client
+    ChannelCounters gone;               // requests of all earlier clients
     BlockBeats beats;
-    // The sum of both: only its `depth` may shrink, whichever clients come and go.
+    // The sum of both. Only its `depth` shrinks when clients come and go.
     [[nodiscard]] ChannelCounters all() const;
 };
 struct ServedObject {
-    std::string name;  // clients ask for it
+    std::string name;  // the name that clients ask for
     ObjectKind kind = ObjectKind::kernel;
     KernelState state = KernelState::running;
-    bool emulated = false;            // its device is threads of a CPU
+    bool emulated = false;            // it runs on threads of a CPU
     std::vector<ServedBlock> blocks;  // one unless it is a kernel
 };
 // The owner's store of buffers; Connection::store() lists them.
@@ -119,20 +119,19 @@ struct OwnerStatus {
     std::optional<StoreStatus> store{};
 };
 
-// Reads the messages of a log that another process shares (Connection::log), in order. It holds
-// nobody up: messages that it did not read in time are overwritten, and counted. Texts are
-// formatted, and have no control characters. One thread at a time.
+// Reads the messages of another process's log (Connection::log) in order, for one thread at a time.
+// It delays no other process: messages that it does not read in time are overwritten and counted.
+// Texts are formatted, without control characters.
 class LogReader {
    public:
     LogReader(LogReader&&) noexcept = default;
     LogReader& operator=(LogReader&&) noexcept = default;
 
-    // The next message. Sleeps until one comes, for at most `timeout`; returns nothing if none has
-    // come. Once all messages are read, throws OwnerGoneError if the owner has ended, and
+    // Returns the next message. Sleeps until one arrives, at most for `timeout`, and then returns
+    // nothing. Once all messages are read, throws OwnerGoneError if the owner has ended, and
     // StoppedError if it has destroyed the log.
     [[nodiscard]] std::optional<LogRecord> next(std::chrono::nanoseconds timeout);
-    // The number of messages that were overwritten before they were read, counted from the first
-    // message that this reader found.
+    // The number of messages overwritten before they were read, since this reader's first message.
     [[nodiscard]] std::uint64_t missed() const;
 
    private:
@@ -142,31 +141,32 @@ class LogReader {
     std::shared_ptr<detail::LogReaderState> state_;
 };
 
-// A connection to the owner of a kernel, who serves at a Unix socket. This process needs neither
-// CUDA nor a GPU. Rings in GPU memory need Vulkan; without it the rings lie in host memory, which
-// is slower. Any thread may call it.
+// A connection to the process that owns a kernel and serves it at a Unix socket. This process needs
+// neither CUDA nor a GPU. Rings in GPU memory need Vulkan; otherwise the rings lie in host memory,
+// which is slower. Any thread may call it. channel() returns a `Client`.
 class CARILLON_LAYOUT Connection {
    public:
-    // Throws SystemError if nobody listens at `path` (ConnectOptions::wait_for_owner) or it is not
-    // for this user, OwnerGoneError if the listener ends meanwhile, ProtocolError if that is no
-    // Server, RefusedError if the owner refuses the connection or is another user's
-    // (ConnectOptions::owner_user), TimeoutError, UsageError for the options.
+    // Connects to the `Server` at `path`. Throws SystemError if nobody listens there
+    // (ConnectOptions::wait_for_owner) or this user has no right to connect, OwnerGoneError if the
+    // listener ends meanwhile, ProtocolError if the listener is no Server, RefusedError if the
+    // owner refuses the connection or is another user's (ConnectOptions::owner_user), TimeoutError,
+    // UsageError for the options.
     explicit Connection(PathArgument const& path, ConnectOptions const& options = {});
     Connection(Connection&&) noexcept;
     Connection& operator=(Connection&&) noexcept;
-    // Channels that were made by it stay connected until they go.
+    // Its channels stay connected until they are destroyed.
     ~Connection();
 
-    // A message's description beside its type: a BytesType for Bytes, nothing for a type.
+    // A message's description: a BytesType for Bytes, nothing for a type.
     template <class T>
     using Described = typename detail::MessageOf<T>::Described;
 
-    // A channel to the kernel that the owner serves as `object`, for messages of one type each way,
-    // or as a handler of the owner's sends and takes them, which may have a table of commands. Its
-    // requests fail with OwnerGoneError when the owner's process has ended. Throws RefusedError
-    // when there is no such kernel, every block has a client, or the types are not the kernel's;
-    // TimeoutError; OwnerGoneError. For Bytes this call, and each of those below, gets a BytesType,
-    // and throws UsageError for that, too.
+    // Makes a channel to the kernel that the owner serves as `object`: for one type of message each
+    // way, or for the messages of `Handler`, which may have a table of commands. Calls of the
+    // channel throw OwnerGoneError once the owner's process has ended. Throws RefusedError if there
+    // is no such kernel, every block has a client, or the types differ from the kernel's;
+    // TimeoutError; OwnerGoneError. For Bytes, this call and each call below takes a BytesType, and
+    // also throws UsageError for a bad one.
     template <class Request, class Reply>
     [[nodiscard]] Channel<Request, Reply> channel(NameArgument object = "kernel",
                                                   Described<Request> const& request = {},
@@ -186,12 +186,12 @@ class CARILLON_LAYOUT Connection {
             attach(object, detail::MessageTypes::of<detail::MessagesOf<Handler>>()));
     }
 
-    // The host's end of an object that the owner shares by that name (Server::add). It is this
-    // client's alone, and empty: nothing of an earlier client is in it. Only a mailbox to the host
-    // has other readers, and the kernel's last value. The end's calls throw OwnerGoneError when the
-    // owner has ended, StoppedError when the owner has destroyed the object. Each of these throws
-    // RefusedError when there is no such object, it was destroyed, it has a client, or its type is
-    // another; TimeoutError; OwnerGoneError.
+    // Returns the host's end of an object that the owner shares as `object` (Server::add). The end
+    // belongs to this client alone and is empty: no data of an earlier client is left. Only a
+    // mailbox to the host has other readers, and the kernel's last value. The end's calls throw
+    // OwnerGoneError when the owner has ended, StoppedError when the owner has destroyed the
+    // object. Each of these three throws RefusedError if there is no such object, it was destroyed,
+    // has a client, or has another type; TimeoutError; OwnerGoneError.
     template <class T, Direction direction = Direction::to_device>
     [[nodiscard]] Mailbox<T, direction> mailbox(NameArgument object,
                                                 Described<T> const& type = {}) const {
@@ -206,7 +206,7 @@ class CARILLON_LAYOUT Connection {
                            described(value, type, value.slot_lines())));
         });
     }
-    // A ring towards the kernel, or from it.
+    // A ring to the kernel, or from it.
     template <class T, Direction direction>
     [[nodiscard]] Ring<T, direction> ring(NameArgument object,
                                           Described<T> const& type = {}) const {
@@ -235,21 +235,22 @@ class CARILLON_LAYOUT Connection {
         });
     }
 
-    // A log that the owner shares by that name, from the oldest message on that is there still. It
-    // takes nothing from the owner or from other clients. Throws as those above.
+    // Returns a reader of a log that the owner shares as `object`. It begins with the oldest
+    // message that is still there, and takes no message from the owner or from other readers.
+    // Throws what mailbox() throws.
     [[nodiscard]] LogReader log(NameArgument object) const;
 
-    // The owner's store of buffers, by a connection of its own: if the owner destroys the store,
-    // that connection ends, and this one does not. Include carillon/store.hpp. Throws as Store's
-    // constructor.
+    // Returns the owner's store of buffers (include carillon/store.hpp). It has its own connection,
+    // which ends if the owner destroys the store; this connection stays. Throws what Store's
+    // constructor throws.
     [[nodiscard]] Store store() const;
 
     [[nodiscard]] ConnectedOwner const& owner() const;
-    // Lists the owner's objects: their states, the client of each block, and the counters of each
-    // block. No kernel is asked, and no client disturbed. Throws OwnerGoneError, TimeoutError.
+    // Lists the owner's objects with their states, and the client and counters of each block. It
+    // disturbs neither kernels nor clients. Throws OwnerGoneError, TimeoutError.
     [[nodiscard]] OwnerStatus status() const;
-    // Why the last channel's rings are in host memory although the kernel's device has memory of
-    // its own; empty if they are not.
+    // The reason why the last channel's rings lie in host memory although the kernel's device has
+    // its own memory; empty if they do not.
     [[nodiscard]] std::string why_host_memory() const;
 
    private:
@@ -262,7 +263,7 @@ class CARILLON_LAYOUT Connection {
     std::shared_ptr<detail::ClientSession> session_;
 };
 
-// Connects to an owner, see Connection's constructor.
+// Connects to an owner, see `Connection`.
 [[nodiscard]] inline Connection connect(PathArgument const& path,
                                         ConnectOptions const& options = {}) {
     return Connection(path, options);

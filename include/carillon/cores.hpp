@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CPU cores on which a thread runs.
+// Chooses the CPU cores of threads, for programs that pin threads that call or poll.
 #pragma once
 
 #include <sched.h>
@@ -10,14 +10,14 @@
 
 namespace carillon {
 
-// The cores that the calling thread may run on, as Linux numbers its logical processors.
+// Returns the cores that the calling thread may run on, by Linux's numbers of logical processors.
 [[nodiscard]] std::vector<unsigned> allowed_cores();
 
-// The allowed cores near the device: on the package or memory node of its PCI slot. Returns all
-// allowed cores for the emulated device, and on a machine that does not say where the slot is.
+// Returns the allowed cores near the device: on the package or memory node of its PCI slot. Returns
+// all allowed cores for the emulated device, and if the machine does not report the slot's place.
 [[nodiscard]] std::vector<unsigned> cores_near(DeviceInfo const& info);
 
-// Pins the calling thread to one core. The destructor restores the cores it might run on before.
+// Pins the calling thread to one core. The destructor allows the earlier cores again.
 class OnCore {
    public:
     // Throws UsageError for a core that this process may not use, SystemError.

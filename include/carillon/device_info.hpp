@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A description of a device and of how it is used: everything worth printing beside a figure.
+// `DeviceInfo`: describes a device and its use, for reports. Device::info() returns it.
 #pragma once
 
 #include <algorithm>
@@ -16,20 +16,20 @@ namespace carillon {
 
 struct MemoryTypeInfo {
     std::vector<std::string> properties;  // Vulkan's names: "DeviceLocal", "HostVisible", ...
-    unsigned heap = 0;                    // index into DeviceInfo::heaps
+    unsigned heap = 0;                    // index of DeviceInfo::heaps
 };
 
 struct HeapInfo {
     std::uint64_t size = 0;               // bytes
     std::optional<std::uint64_t> budget;  // bytes this process may use (VK_EXT_memory_budget)
     bool device_local = false;
-    bool host_visible = false;  // some memory type of this heap can be mapped: through the BAR
+    bool host_visible = false;  // a memory type of this heap can be mapped through the BAR
 };
 
-// The step between the CPU's data in device memory and the message that names them.
+// The step between writing data to device memory and publishing the message that refers to them.
 enum class DataOrder : std::uint8_t {
     fence,      // a store fence: the device sees the CPU's writes in order
-    read_back,  // a fence and a load of device memory, one bus round trip: it may not
+    read_back,  // a fence and a load of device memory, one round trip: it may reorder them
 };
 
 [[nodiscard]] std::string_view to_string(DataOrder order);  // "fence" or "read-back"
@@ -47,26 +47,27 @@ enum class MemorySource : std::uint8_t {
 // "vulkan", "dma-buf", "gdrcopy", "host" or "memfd"; empty for unknown.
 [[nodiscard]] std::string_view to_string(MemorySource source);
 
+// A device, and how it is used.
 struct DeviceInfo {
     std::string selector;  // opens this device again: "cuda:0", "emulated", "emulated:vulkan"
     std::string name;
     std::string uuid;  // "GPU-..." for a GPU, empty for the emulated device
     bool emulated = false;
-    std::string why_emulated;  // why "best" did not find a GPU; empty otherwise
+    std::string why_emulated;  // the reason if "best" did not find a GPU; empty otherwise
 
-    // Why a GPU's rings are in page-locked host memory; empty otherwise.
+    // The reason if a GPU's rings lie in page-locked host memory; empty otherwise.
     std::string why_host_memory;
     MemorySource memory_source = MemorySource::unknown;
-    bool coherent = true;       // false: flush and invalidate are needed, and are done
-    std::size_t atom_size = 1;  // bytes; flush and invalidate ranges are widened to it
+    bool coherent = true;       // false: the library flushes and invalidates
+    std::size_t atom_size = 1;  // bytes; flushed and invalidated ranges are widened to it
     std::vector<MemoryTypeInfo> memory_types;
     std::vector<HeapInfo> heaps;
-    int memory_type = -1;                   // the one that Device::allocate uses
+    int memory_type = -1;                   // index of the type that Device::allocate uses
     std::optional<std::uint64_t> bar_size;  // bytes of the PCI BAR that maps its memory
     std::optional<int> write_ordering;      // CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING
     DataOrder data_order = DataOrder::fence;
     std::optional<int> compute_capability;  // 90 for sm_90
-    std::optional<int> sm_count;            // none: blocks are not placed on SMs
+    std::optional<int> sm_count;            // none: the device has no SMs
     std::string pci_bus_id;
 
     std::string store_instruction;  // towards this device's memory
@@ -78,13 +79,12 @@ struct DeviceInfo {
     std::string vulkan_api;         // "1.3.230"
 };
 
-// The stacks of a GPU's threads. CUDA takes memory for the stacks of all threads that can be
-// resident at once, and keeps it.
+// The stacks of a GPU's threads. CUDA allocates them for all threads that can be resident.
 struct StackUse {
     std::size_t limit = 0;      // bytes that each thread has now
     std::size_t needed = 0;     // bytes that the largest of the program's kernels uses
-    std::uint64_t threads = 0;  // that can be resident
-    // Memory of all stacks once the first kernel has started.
+    std::uint64_t threads = 0;  // threads that can be resident
+    // Bytes of all stacks once the first kernel has started.
     [[nodiscard]] std::uint64_t bytes() const { return (std::max)(limit, needed) * threads; }
 };
 

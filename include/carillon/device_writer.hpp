@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes device memory by having the device fetch it. One CPU thread stores into mapped memory at a
-// fraction of the bus's bandwidth (copy_to_device); a device's loads fill the bus.
+// `DeviceWriter`, for writing much device memory: the device fetches the bytes, and its loads fill
+// the bus. One CPU thread's stores (copy_to_device) reach a fraction of the bus's bandwidth.
 #pragma once
 
 #include <chrono>
@@ -20,40 +20,40 @@
 namespace carillon {
 
 struct DeviceWriterOptions {
-    // Page-locked memory of the writer. Bytes from memory that is not page-locked are copied into
-    // one of `chunks` chunks while the device fetches from the others.
+    // The writer's page-locked memory. Bytes of memory that is not page-locked are copied into one
+    // of `chunks` chunks while the device fetches from the others.
     std::size_t chunk = std::size_t{64} << 10;  // bytes
     unsigned chunks = 8;
     unsigned blocks = 2;     // blocks that share a large copy
-    unsigned threads = 512;  // of a block; a multiple of 32, at most 512
+    unsigned threads = 512;  // threads of a block; a multiple of 32, at most 512
     std::chrono::nanoseconds start_timeout = std::chrono::seconds(10);
     // How long the destructor waits for the kernel to end.
     std::chrono::nanoseconds stop_timeout = std::chrono::seconds(5);
-    // The kernel ends by itself after this time; 0 for never.
+    // The kernel ends itself after this time; 0: never.
     std::chrono::nanoseconds lifetime{0};
 };
 
 namespace detail {
 
-// The CPU's side of a DeviceWriter, which needs no device code.
+// The CPU's side of a DeviceWriter, which contains no device code.
 class WriterClient : public CopyKernel {
    public:
-    // A copy: where to, where from, and how much.
+    // A copy: its target, its source and its size.
     struct Copy {
         std::uintptr_t to;                // the device's address
         std::uintptr_t from;              // the device's address of page-locked memory
         std::byte const* host = nullptr;  // instead: memory that goes through the chunks
-        std::size_t left;                 // bytes that were not asked for yet
-        std::size_t piece = 0;            // bytes of a request
+        std::size_t left;                 // bytes that were not requested yet
+        std::size_t piece = 0;            // bytes of one request
     };
 
     WriterClient(Device const& device, DeviceWriterOptions const& options);
 
     [[nodiscard]] WriterBody body() const { return {blocks()}; }
 
-    // A copy to a range of the device's memory, or to an address; from any memory, or from
-    // page-locked memory. They throw UsageError for a range outside a memory, memory of another
-    // device, null pointers and more than a program can address.
+    // Makes a copy to a range of device memory or to an address, from any memory or from
+    // page-locked memory. Throws UsageError for a range outside a memory, memory of another device,
+    // null pointers, and more bytes than a program can address.
     [[nodiscard]] Copy copy(Memory const& to, std::size_t offset,
                             std::span<std::byte const> from) const;
     [[nodiscard]] Copy copy(Memory const& to, std::size_t offset, Memory const& from,
@@ -62,11 +62,12 @@ class WriterClient : public CopyKernel {
     [[nodiscard]] static Copy copy(void* to, void const* from, std::size_t size);
     // Waits until the copy is complete.
     void write(Copy copy, std::chrono::nanoseconds timeout);
-    // Waits until the blocks are asked for all of it; its source is page-locked.
+    // Waits until all of the copy has been requested from the blocks; its source is page-locked.
     [[nodiscard]] Ticket submit(Copy copy, std::chrono::nanoseconds timeout);
     [[nodiscard]] bool try_wait(Ticket const& ticket);
     void wait(Ticket const& ticket, std::chrono::nanoseconds timeout);
-    // By the CPU's stores, for fewer bytes than `least`, or like write(). `copy` says the same.
+    // Copies by the CPU's stores if there are fewer bytes than `least`, otherwise like write().
+    // `copy` describes the same copy.
     void copy_to_device(Copy const& copy, Memory const& to, std::size_t offset,
                         std::span<std::byte const> from, std::size_t least,
                         std::chrono::nanoseconds timeout);
@@ -74,7 +75,7 @@ class WriterClient : public CopyKernel {
    private:
     // Throws StoppedError.
     void begin(Copy& copy);
-    // Asks for as much as there is room for now.
+    // Requests as much as there is room for now.
     void ask(Copy& copy);
     void ask_for_pieces(Copy& copy);
     void ask_for_a_chunk(Copy& copy);
@@ -100,16 +101,16 @@ class WriterClient : public CopyKernel {
 inline namespace CARILLON_TOOLCHAIN {
 
 // A small kernel that stays on the device and fetches bytes from host memory on request. One thread
-// at a time. With a GPU it must be made in a source that nvcc compiles.
+// at a time. For a GPU, nvcc must compile the source that makes it.
 //
-// When a copy is complete its bytes are *there*: the reader of a message that is published
-// afterwards sees them, and so does every kernel that is launched afterwards. The copy has this
-// thread's earlier writes to `from`, and replaces its earlier copies `to` the same place.
+// When a copy is complete, its bytes are *there*: the readers of messages published later and the
+// kernels launched later see them. The copy sees this thread's earlier writes to `from`, and
+// replaces its earlier copies to the same place.
 class DeviceWriter {
    public:
-    // From this size on a copy by the kernel is faster than one by the CPU (copy_to_device): the
-    // first for page-locked memory, the second for other memory, which the CPU has to copy in any
-    // case. The first was measured on an H200 with Device::allocate_host's memory, and is an
+    // From this size on, a copy by the kernel is faster than one by the CPU (copy_to_device). The
+    // first is for page-locked memory, the second for other memory, which the CPU has to copy in
+    // any case. The first was measured on an H200 with memory of Device::allocate_host, and is an
     // estimate for registered memory.
     static constexpr std::size_t turning_point = std::size_t{128} << 10;
     static constexpr std::size_t turning_point_of_chunks = std::size_t{1} << 20;
@@ -125,20 +126,20 @@ class DeviceWriter {
         detail::throw_named("DeviceWriter");
     }
 
-    // Copies `from`, any memory of the CPU, to byte `offset` on of `to`, and waits until the bytes
-    // are there. When it returns or throws, `from` is no longer used. Throws UsageError for a range
-    // outside `to`, for memory of another device and for a null pointer, StoppedError after a stop
-    // or when the kernel has ended, CudaError when it died, and TimeoutError: then any of the bytes
-    // may be there, and others may follow until a later call has waited for them.
+    // Copies `from`, any memory of the CPU, to `to` from byte `offset` on, and waits until the
+    // bytes are there. When it returns or throws, `from` is no longer used. Throws UsageError for a
+    // range outside `to`, for memory of another device and for a null pointer; StoppedError after a
+    // stop or if the kernel has ended; CudaError if it died; TimeoutError: some of the bytes may
+    // then be there, and others may follow until a later call has waited for them.
     void write(Memory const& to, std::size_t offset, std::span<std::byte const> from,
                std::chrono::nanoseconds timeout) {
         detail::in_call("DeviceWriter::write", *this,
                         [&] { client_->write(client_->copy(to, offset, from), timeout); });
     }
-    // For page-locked memory, from which the device fetches directly: `size` bytes from byte
-    // `from_offset` on of memory of Device::allocate_host, or of memory that Device::register_host
-    // has registered. When it returns `from` may be written again. After a TimeoutError the device
-    // may fetch from it until a later call has waited for that.
+    // Copies from page-locked memory, from which the device fetches directly: `size` bytes from
+    // byte `from_offset` on, of memory from Device::allocate_host or Device::register_host. When it
+    // returns, `from` may be written again. After a TimeoutError the device may fetch from it until
+    // a later call has waited for that.
     void write(Memory const& to, std::size_t offset, Memory const& from, std::size_t from_offset,
                std::size_t size, std::chrono::nanoseconds timeout) {
         detail::in_call("DeviceWriter::write", *this, [&] {
@@ -157,10 +158,10 @@ class DeviceWriter {
                         [&] { client_->write(client_->copy(to, from, size), timeout); });
     }
 
-    // Asks the device for a copy from page-locked memory, and waits only for room for that request,
-    // which is usually there at once. Leave `from` unchanged until the copy is complete (a Memory
-    // that goes meanwhile is kept while a kernel lives). Let no two outstanding copies write to the
-    // same bytes: they have no order. Throws what write() throws.
+    // Requests a copy from page-locked memory. It waits only for room for the request, which is
+    // usually free at once. Leave `from` unchanged until the copy is complete (a Memory that is
+    // destroyed meanwhile stays while a kernel lives). Do not let two outstanding copies write the
+    // same bytes: their order is unspecified. Throws what write() throws.
     [[nodiscard]] Ticket submit(Memory const& to, std::size_t offset, Memory const& from,
                                 std::size_t from_offset, std::size_t size,
                                 std::chrono::nanoseconds timeout) {
@@ -174,30 +175,29 @@ class DeviceWriter {
             return client_->submit(client_->copy(to, from, size), timeout);
         });
     }
-    // Whether a submitted copy is complete, with all that were submitted before it. It can be
-    // called any number of times. Throws UsageError for a ticket of another writer, StoppedError.
+    // Whether a submitted copy, and all copies submitted before it, are complete. It can be called
+    // any number of times. Throws UsageError for another writer's ticket, StoppedError.
     [[nodiscard]] bool try_wait(Ticket const& ticket) {
         return detail::in_call("DeviceWriter::try_wait", *this,
                                [&] { return client_->try_wait(ticket); });
     }
-    // Waits until the copy is complete. Throws TimeoutError, after which the ticket is still good,
-    // and what write() throws.
+    // Waits for the copy's end. Throws what write() throws; the ticket survives a TimeoutError.
     void wait(Ticket const& ticket, std::chrono::nanoseconds timeout) {
         detail::in_call("DeviceWriter::wait", *this, [&] { client_->wait(ticket, timeout); });
     }
 
     // Ends the kernel; every later write throws StoppedError. Throws TimeoutError if it has not
-    // ended within `timeout`, CudaError if it had died. The destructor does the same.
+    // ended within `timeout`, CudaError if it had died. The destructor also ends it.
     void stop(std::chrono::nanoseconds timeout = std::chrono::seconds(5)) {
         detail::in_call("DeviceWriter::stop", *this, [&] { client_->kernel().stop(timeout); });
     }
-    // Whether the kernel is still there. Throws CudaError if it died.
+    // Whether the kernel still runs. Throws CudaError if it died.
     [[nodiscard]] bool running() const {
         return detail::in_call("DeviceWriter::running", *this,
                                [&] { return client_->kernel().running(); });
     }
 
-    // Throws UsageError if it was moved from, ForkError in a forked child.
+    // Throws UsageError after a move, ForkError in a forked child.
     void require_own() const { detail::owned(client_).kernel().require_own(); }
 
    private:
@@ -211,10 +211,10 @@ class DeviceWriter {
     std::unique_ptr<detail::WriterClient> client_;
 };
 
-// Copies `from` to byte `offset` on of `to`, by the CPU (copy.hpp) or by the writer, whichever is
-// faster for that size. When it returns the bytes are visible to the reader of a message that is
-// published afterwards with OutOfLine::written, as after any copy_to_device. Throws what
-// DeviceWriter::write and copy_to_device throw. A copy by the CPU needs no running writer kernel.
+// Copies `from` to `to`, from byte `offset` on, by the CPU (copy.hpp) or by the writer, whichever
+// is faster for that size. When it returns, the bytes are visible to the reader of a message that
+// is published afterwards with OutOfLine::written. Throws what DeviceWriter::write and
+// copy_to_device throw. A copy by the CPU works even if the writer's kernel has ended.
 inline void copy_to_device(Memory const& to, std::size_t offset, std::span<std::byte const> from,
                            DeviceWriter& writer, std::chrono::nanoseconds timeout) {
     detail::in_call("copy_to_device", writer, [&] {
@@ -223,8 +223,8 @@ inline void copy_to_device(Memory const& to, std::size_t offset, std::span<std::
                               DeviceWriter::turning_point_of_chunks, timeout);
     });
 }
-// From byte `from_offset` on of page-locked or registered memory, for which the writer is faster
-// from fewer bytes on.
+// Copies page-locked memory, from byte `from_offset` on. For it the writer is faster from a smaller
+// size on.
 inline void copy_to_device(Memory const& to, std::size_t offset, Memory const& from,
                            std::size_t from_offset, std::size_t size, DeviceWriter& writer,
                            std::chrono::nanoseconds timeout) {

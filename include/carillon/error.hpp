@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors. Every error names the call that failed and the cause; its type says where it came from.
-// errors.def is the table of errors. This file has the classes with members, and makes the others.
+// The errors that the library throws. Each names the call that failed and the cause; its type says
+// where it came from. errors.def is the table of errors; the classes with members are here.
 #pragma once
 
 #include <chrono>
@@ -15,38 +15,37 @@
 namespace carillon {
 namespace detail {
 
-// Defined in the library. Every program that includes this header refers to it, even a program that
-// uses no class with another name.
+// Defined in the library. Every program that includes this header refers to it, so that a program
+// whose standard library has another layout does not link (CARILLON_LAYOUT).
 CARILLON_LAYOUT extern char const layout_of_library;
 // NOLINTNEXTLINE(cppcoreguidelines-interfaces-global-init): only its address is used
 CARILLON_LAYOUT [[gnu::used]] inline char const* const layout_of_program = &layout_of_library;
 
 }  // namespace detail
 
-// what() is "<call>: <cause>".
+// The base of all errors. what() is "<call>: <cause>".
 class Error : public std::runtime_error {
    public:
-    // The public call that throws it adds its name: see name_call().
+    // For an error to which the public call that throws it adds its name, see name_call().
     explicit Error(std::string_view cause);
-    // `call` is the name of a driver's, the system's or the program's call. The cause begins with
-    // it once a public call has added its name.
+    // `call` names a call of a driver, the system or the program. The cause begins with it once a
+    // public call has added its own name.
     Error(std::string_view call, std::string_view cause);
 
-    // The public call that failed. If the error has left none, the call that it was made with.
+    // The public call that failed; if none is named, the call given to the constructor.
     [[nodiscard]] std::string const& call() const { return call_; }
-    // Says which public call failed. Each public call on the error's way out calls this, so the
-    // outermost name stays. Has no effect after keep_call().
+    // Names the public call that failed. Each public call on the error's way out calls this, so the
+    // outermost name stays. Does nothing after keep_call().
     void name_call(std::string_view call);
-    // From now on the call's name stays. Call it before one error is thrown to several threads.
+    // Keeps the call's name from now on. Call it before one error is thrown to several threads.
     void keep_call() {
-        if (!keeps_call_) keeps_call_ = true;  // those threads call it, too
+        if (!keeps_call_) keeps_call_ = true;  // those threads call this, too
     }
     // The text without the call.
     [[nodiscard]] std::string_view cause() const;
-    // Whether this error has ended a kernel: every later call of the kernel throws it, whatever
-    // that call did.
+    // Whether this error has ended a kernel. If so, every later call of the kernel throws it.
     [[nodiscard]] bool ended_kernel() const { return ended_kernel_; }
-    // For the code that stores the error that has ended a kernel.
+    // Marks an error that has ended a kernel; called by the code that stores it.
     void mark_ended_kernel() {
         ended_kernel_ = true;
         keep_call();
@@ -54,7 +53,7 @@ class Error : public std::runtime_error {
 
    private:
     std::string call_;       // empty: not named yet
-    std::size_t named_ = 0;  // how many bytes of what() name_call() has put there
+    std::size_t named_ = 0;  // bytes of what() that name_call() has put there
     bool keeps_call_ = false;
     bool ended_kernel_ = false;
 };
@@ -72,30 +71,30 @@ class ResidencyError : public Error {
     unsigned fit_;
 };
 
-// A deadline passed. Nothing is lost: what was accepted stays accepted.
+// A timeout passed. Nothing is lost: accepted requests stay accepted.
 class TimeoutError : public Error {
    public:
     using Error::Error;
     TimeoutError(std::string_view cause, std::same_as<bool> auto sent)
         : Error(cause), sent_(sent) {}
-    // The cause has the caller's timeout between `before` and `behind`.
+    // Puts the caller's timeout between `before` and `behind` as the cause.
     TimeoutError(std::string_view before, std::chrono::nanoseconds timeout,
                  std::string_view behind);
 
-    // The error of a wait of `timeout`, of which this is the error of the last part.
+    // The error of a wait of `timeout`, whose last part threw this error.
     [[nodiscard]] TimeoutError of_whole(std::chrono::nanoseconds timeout) const;
 
-    // Whether the request was sent before the timeout: it may still be served, so sending it again
-    // may serve it twice. False if the call sends nothing, or had not sent yet.
+    // Whether the request was sent before the timeout. If so, it may still be served, and sending
+    // it again may serve it twice. False if the call sends nothing, or had not sent yet.
     [[nodiscard]] bool sent() const { return sent_; }
 
    private:
     bool sent_ = false;
-    std::string before_;  // both are empty if the text has no time
+    std::string before_;  // both are empty if the text contains no time
     std::string behind_;
 };
 
-// Why the owner of a kernel or a store refuses a client: see errors.def.
+// The reasons for which the owner of a kernel or a store refuses a client, see errors.def.
 enum class RefusalReason : std::uint8_t {
 #define CARILLON_REFUSAL(name, shown, in_c, text) name,
 #include "carillon/errors.def"
@@ -124,7 +123,7 @@ class HandlerError : public Error {
     std::uint32_t code_;
 };
 
-// A handler does not compile. what() has the compiler's log with line numbers of the text.
+// A handler does not compile. what() has the compiler's log, with line numbers of the text.
 class CompileError : public Error {
    public:
     explicit CompileError(std::string_view log);
@@ -135,15 +134,15 @@ class CompileError : public Error {
     std::string log_;
 };
 
-// A call of a library or the system failed: code() is its number, code_name() the number's name.
+// A call of a library or of the system failed. code() is the error's number, code_name() its name.
 class CodedError : public Error {
    public:
-    // `hint` says what to do about it.
+    // `hint` says how to fix it.
     CodedError(std::string_view call, int code, std::string_view code_name,
                std::string_view hint = {});
 
     [[nodiscard]] int code() const { return code_; }  // errno, a CUresult or a VkResult
-    // The name that the library or the system gives it.
+    // The number's name in the library or the system.
     [[nodiscard]] std::string const& code_name() const { return code_name_; }
 
    private:
@@ -153,11 +152,11 @@ class CodedError : public Error {
 
 class SystemError : public CodedError {  // errno
    public:
-    // `hint` says what to do about it.
+    // `hint` says how to fix it.
     SystemError(std::string_view call, int error_number, std::string_view hint = {});
 };
 
-// UsageError, ForkError, StoppedError and all others that have only their text.
+// UsageError, ForkError, StoppedError, and all others that have only a text.
 #define CARILLON_ERROR_WITH(name, base, status, python_base, members, text)
 #define CARILLON_ERROR(name, base, status, python_base, text) \
     class name : public base {                                \
@@ -165,7 +164,7 @@ class SystemError : public CodedError {  // errno
     };
 #include "carillon/errors.def"
 
-// A kernel broke the CUDA context of this process.
+// A kernel has made this process's CUDA context unusable.
 class DeviceFaultError : public CudaError {
    public:
     DeviceFaultError(std::string_view call, int code, std::string_view code_name);

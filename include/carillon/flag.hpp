@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flags and doorbells between the CPU and a kernel that the user writes, each in one direction.
+// `Flag` and `Doorbell`: signals between the CPU and a kernel of your own, in one direction each.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@
 namespace carillon {
 namespace detail {
 
-// The memory and the host's end of a Flag or a Doorbell: a word in the memory of its reader's side,
-// and its host end. Neither copied nor moved: two ends would know different values.
+// The memory and the host's end of a Flag or a Doorbell: one word on its reader's side. Neither
+// copied nor moved: two ends would know different values.
 template <class HostEnd, class DeviceEnd, Direction direction>
 class OneWord {
    public:
@@ -52,8 +52,8 @@ class OneWord {
 
 }  // namespace detail
 
-// `T` is trivially copyable and at most 8 bytes. The latest value wins; a reader never sees a value
-// that it did not read in time. The first value is zero bytes. One writer, any number of readers.
+// A word of which only the latest value counts: a reader may miss earlier values. `T` is trivially
+// copyable and at most 8 bytes. The first value is zero bytes. One writer, any number of readers.
 template <class T, Direction direction>
 class Flag {
    public:
@@ -85,8 +85,7 @@ class Flag {
     detail::OneWord<HostEnd, DeviceEnd, direction> word_;
 };
 
-// Counts rings. None is lost: rings that came close together are heard together. One ringer, one
-// listener.
+// Counts its rings and loses none; close rings are heard together. One ringer, one listener.
 template <Direction direction>
 class Doorbell {
    public:
@@ -116,7 +115,7 @@ class Doorbell {
     void ring(OutOfLine data = OutOfLine::none) requires to_device {
         detail::in_call("Doorbell::ring", this, mark_, [&] { word_.host().ring(data); });
     }
-    // How often it was rung since the last call.
+    // Returns how often it was rung since the last call.
     [[nodiscard]] std::uint64_t heard() requires(!to_device) {
         return detail::in_call("Doorbell::heard", this, mark_,
                                [&] { return word_.host().heard(); });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A handler that a program gives as CUDA C++ text, which NVRTC compiles at run time. It needs no
-// nvcc, and its messages are bytes (bytes.hpp). The text defines
+// Compiles a handler given as CUDA C++ text, for programs that have no nvcc at hand: NVRTC compiles
+// it at run time. Its messages are bytes (bytes.hpp). The text defines
 //
 //   struct Tick { double bid, ask; };
 //   struct Quote { double mid; };
@@ -8,9 +8,9 @@
 //       Quote operator()(Tick const& tick) { return {(tick.bid + tick.ask) / 2}; }
 //   };
 //
-// A `Handler` has what it can have for PersistentKernel: state, `threads`, `out_of_line` and
-// `Commands`. Functions without __host__ or __device__ are the device's. The text may include the
-// library's device headers, and the parts of <cstdint>, <cstddef>, <cstring>, <type_traits>,
+// A `Handler` may have what PersistentKernel allows: state, `threads`, `out_of_line` and
+// `Commands`. Functions without __host__ or __device__ are device functions. The text may include
+// the library's device headers, and the parts of <cstdint>, <cstddef>, <cstring>, <type_traits>,
 // <concepts> and <utility> that nvrtc_std.hpp has.
 #pragma once
 
@@ -30,11 +30,12 @@ namespace detail {
 class HandlerCode;
 }  // namespace detail
 
+// The options of compile_handler().
 struct HandlerOptions {
-    // Text before the handler's, such as the structs of its messages. Its lines are not counted.
+    // Text before the handler, such as its messages' structs. Its lines are not counted.
     std::string before{};
     // Folders of files that the text includes. With any folder, or if the text or the compiler
-    // options may include files otherwise, every call compiles: the files may differ.
+    // options may include other files, every call compiles, because the files may have changed.
     std::vector<std::filesystem::path> include_folders{};
     std::vector<std::string> compiler_options{};  // NVRTC's, such as "--use_fast_math"
     // The folder with carillon/. Empty: $CARILLON_HEADERS, or the folder where the library was
@@ -42,18 +43,18 @@ struct HandlerOptions {
     std::filesystem::path headers{};
     // NVRTC's file. Empty: $CARILLON_NVRTC, or the libnvrtc that the loader or a toolkit has.
     std::filesystem::path nvrtc{};
-    // LTO-IR of functions that the text declares as `extern "C" __device__`, made by other
-    // compilers of NVIDIA, such as Python's Numba. nvJitLink links them into the kernel.
+    // LTO-IR of functions that the text declares as `extern "C" __device__`, from other NVIDIA
+    // compilers, such as Numba's in Python. nvJitLink links them into the kernel.
     std::vector<std::string> lto_ir{};
     // nvJitLink's file. Empty: $CARILLON_NVJITLINK, or the one that the loader or a toolkit has.
     std::filesystem::path nvjitlink{};
-    // The folder in which machine code is kept for the next run. Empty: carillon/ in
-    // $XDG_CACHE_HOME or in ~/.cache.
+    // The folder that keeps machine code for the next run. Empty: carillon/ in $XDG_CACHE_HOME or
+    // in ~/.cache.
     std::filesystem::path cache{};
-    bool keep = true;  // false: not in that folder; other calls of this process still find it
+    bool keep = true;  // false: not in that folder, only for other calls of this process
 };
 
-// Machine code of a handler, for GPUs of one compute capability. Copies share it.
+// A handler's machine code for GPUs of one compute capability. Copies share it.
 class CompiledHandler {
    public:
     [[nodiscard]] BytesType const& request() const;
@@ -62,7 +63,7 @@ class CompiledHandler {
     [[nodiscard]] unsigned threads() const;        // of each block
     // The compiler's warnings, with line numbers of the text.
     [[nodiscard]] std::string const& log() const;
-    // Whether the code was found in a file or in this process, and not compiled.
+    // Whether the code was found in a file or in this process instead of compiled.
     [[nodiscard]] bool was_cached() const;
     [[nodiscard]] std::span<std::byte const> machine_code() const;  // a cubin
 
@@ -73,17 +74,17 @@ class CompiledHandler {
     std::shared_ptr<detail::HandlerCode> code_;
 };
 
-// Compiles for a GPU and loads the machine code there. This needs a GPU on which no kernel runs:
-// compile handlers first, then start kernels. From any thread. Throws CompileError for the text,
-// also if request or reply have other sizes in the text; UsageError for the sizes, for options that
-// NVRTC does not have, and while a kernel of Carillon lives on the GPU; UnsupportedError on the
-// emulated device, and without NVRTC, headers, nvJitLink for LTO-IR, or an NVRTC that knows the
-// GPU; CudaError, SystemError.
+// Compiles for a GPU and loads the machine code there. No kernel may run on the GPU: compile
+// handlers first, then start kernels. Any thread may call it. Throws CompileError for the text,
+// also if its request or reply has another size; UsageError for the sizes, for options unknown to
+// NVRTC, and while a kernel of Carillon lives on the GPU; UnsupportedError on the emulated device,
+// and without NVRTC, headers, nvJitLink for LTO-IR, or an NVRTC that knows the GPU; CudaError,
+// SystemError.
 [[nodiscard]] CompiledHandler compile_handler(Device const& device, std::string_view text,
                                               BytesType const& request, BytesType const& reply,
                                               HandlerOptions const& options = {});
-// Compiles for GPUs of a compute capability, such as 90, without a GPU. The first BytesKernel that
-// takes the handler loads it.
+// Compiles for GPUs of a compute capability, such as 90; needs no GPU. The first BytesKernel that
+// uses the handler loads it.
 [[nodiscard]] CompiledHandler compile_handler(int compute_capability, std::string_view text,
                                               BytesType const& request, BytesType const& reply,
                                               HandlerOptions const& options = {});

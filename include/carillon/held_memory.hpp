@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a library beside Carillon finds Carillon's device memory where its caller gives it nothing
-// but a device's address. gdrcopy's calls are such calls (compat/).
+// `HeldMemory`, for libraries beside Carillon whose callers pass only a device's address, such as
+// gdrcopy's calls (compat/): finds Carillon's device memory at that address, and holds it.
 //
 // A process may have several copies of Carillon: each program and each shared library that is
 // linked with libcarillon.a has one, and sees no names of the others. Therefore each copy has an
-// ELF note of the name and the type of CopyNote. The note's description is a signed number of 64
-// bits: the distance in bytes from that number to the copy's HoldMemory function. dl_iterate_phdr()
-// finds the notes of all copies.
+// ELF note with the name and the type of CopyNote. The note's description is a signed 64-bit
+// number: the distance in bytes from that number to the copy's HoldMemory function.
+// dl_iterate_phdr() finds the notes of all copies.
 #pragma once
 
 #include <cstddef>
@@ -22,28 +22,27 @@ struct CopyNote {
     static constexpr std::uint32_t type = 4;  // each layout of HeldMemory has its own
 };
 
-// One memory that Device::allocate gave, which is held: it stays although its user frees it, until
-// its last hold has ended.
+// Held memory from Device::allocate: it stays, even if its user frees it, until its last hold ends.
 struct HeldMemory {
     std::uint64_t device = 0;   // the device's address of the first byte
     std::uint64_t size = 0;     // bytes
     std::byte* host = nullptr;  // the CPU's address of the first byte
     bool write_combining = false;
-    // Ends one hold of the memory that begins at `device`. The caller holds no lock that a fork or
-    // the dynamic linker waits for: this call may free the memory.
+    // Ends one hold of the memory that begins at `device`. It may free the memory, so the caller
+    // must not hold a lock that a fork or the dynamic linker waits for.
     void (*release)(std::uint64_t device) = nullptr;
 };
 
 enum class HoldResult : std::uint8_t {
     none,       // the copy has no such memory
     held,       // the memory is held
-    inherited,  // the memory is a parent process's: it is not held, and `host` is not mapped here
-    busy        // another thread uses the copy's list at this moment: ask again later
+    inherited,  // it is a parent process's memory: not held, and `host` is not mapped here
+    busy        // another thread is using the copy's list: try again
 };
 
-// Holds the memory of one copy that the `size` bytes from `address` on touch, the first of them if
-// there are several. The address is the device's. Only coherent memory that its user has not freed
-// is found. The function waits for nothing: the caller may hold a lock that a fork waits for.
+// Holds the copy's memory that overlaps the `size` bytes from `address` on, a device address; the
+// first one if several do. It finds only coherent memory that its user has not freed. It never
+// waits, so the caller may hold a lock that a fork waits for.
 using HoldMemory = HoldResult(std::uint64_t address, std::uint64_t size, HeldMemory& found);
 
 }  // namespace carillon

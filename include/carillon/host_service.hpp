@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel asks the host: a CPU thread serves requests of any number of device threads with a
-// function.
+// `HostService`, for kernels that ask the host: a CPU thread serves device threads with a function.
 #pragma once
 
 #include <chrono>
@@ -30,41 +29,43 @@ using detail::HostCallResult;
 // The result's name.
 [[nodiscard]] std::string_view to_string(HostCallResult result);
 
-// How the thread waits while no requests come, and how it ends.
+// How a service's thread waits while no requests come, and how it ends.
 struct ServiceThreadOptions {
-    // The thread polls for this long after the last request. Then it sleeps for `sleep` between two
-    // looks; the system adds about 50 us. With a `sleep` of 0 it polls for ever.
+    // The thread polls for `spin` after the last request, and then sleeps for `sleep` between
+    // polls; the system adds about 50 us. With `sleep` = 0 it polls forever.
     std::chrono::nanoseconds spin = std::chrono::microseconds(50);
     std::chrono::nanoseconds sleep = std::chrono::microseconds(50);
-    // How it polls; none: HostWait::for_kernel chooses.
+    // How it polls; by default HostWait::for_kernel chooses.
     std::optional<HostWait::Style> wait = std::nullopt;
-    // On destruction the thread serves the requests sent so far, for at most this long. A function
-    // that has not returned after as long again, or 100 ms, is left behind, with all that it holds.
+    // The destructor lets the thread serve earlier requests for at most this time. If the function
+    // then runs as long again, at least 100 ms, the thread is abandoned with all that it holds.
     std::chrono::nanoseconds stop_timeout = std::chrono::seconds(1);
 };
 
 struct HostServiceOptions {
-    std::uint32_t callers = 256;    // most calls that are outstanding at the same time
-    std::uint32_t capacity = 1024;  // requests that the host has not taken; a power of two from 32
+    std::uint32_t callers = 256;  // most outstanding calls
+    std::uint32_t capacity =
+        1024;  // slots for requests that the host has not taken; a power of two from 32
     ServiceThreadOptions thread{};
-    // Whether replies refer to device memory that the function has written (Memory::host_ptr), see
-    // `out_of_line` of a handler: that memory is then complete before the reply that names it.
+    // Whether replies refer to device memory that the function has written (Memory::host_ptr),
+    // which is then complete before the reply; see `out_of_line` of a handler.
     OutOfLine replies = OutOfLine::none;
     ForTests for_tests{};
 };
 
-// An end by which a handler or a kernel's body asks the host: pass it by value, every thread uses
-// its own copy. Without a reply it can only post.
+// The end with which a handler or a kernel's body asks the host. Pass it by value: every thread
+// uses its own copy. If `Reply` is void it can only post.
 template <class Request, class Reply>
 using HostCaller = std::conditional_t<
     std::is_void_v<Reply>, detail::BasicHostPoster<Request, detail::DeviceFar, detail::DeviceNear>,
     detail::BasicHostCaller<Request, Reply, detail::DeviceFar, detail::DeviceNear, DeviceClock>>;
 
-// `Request` and `Reply` are trivially copyable and at most 40 bytes; a `Reply` may be void. The
-// function runs on the service's thread, one request at a time. It serves one device thread in
-// order. If it throws, the exception is kept and the result is HostCallResult::failed.
+// Serves requests of device threads with a function. `Request` and `Reply` are trivially copyable
+// and at most 40 bytes; `Reply` may be void. The function runs on the service's thread for one
+// request at a time, and serves each device thread's requests in order. If it throws, the exception
+// is kept and the result is HostCallResult::failed.
 //
-// Device threads may go on calling when the service has gone: their calls time out.
+// Device threads may go on calling when the service is destroyed: their calls time out.
 template <class Request, class Reply>
 class HostService {
    public:
@@ -92,7 +93,7 @@ class HostService {
         detail::throw_named("HostService");
     }
 
-    // The end for handlers and kernels; any number of them may have one.
+    // Returns the end for handlers and kernels, any number of which may have one.
     [[nodiscard]] Caller device_handle() const {
         return detail::in_call("HostService::device_handle", [&] {
             detail::MpmcRingView const requests = detail::owned(server_).device_view();
@@ -104,12 +105,12 @@ class HostService {
         });
     }
 
-    // Waits until every request that was sent before is served. Throws TimeoutError.
+    // Waits until all requests sent so far are served. Throws TimeoutError.
     void flush(std::chrono::nanoseconds timeout) const {
         detail::in_call_to("HostService::flush", server_, &detail::RequestServer::flush, timeout);
     }
 
-    // How often the function threw. rethrow_failure() throws the first exception, if there is one.
+    // The number of exceptions that the function threw. rethrow_failure() throws the first, if any.
     [[nodiscard]] std::uint64_t failures() const {
         return detail::in_call_to("HostService::failures", server_,
                                   &detail::RequestServer::failures);
@@ -139,7 +140,7 @@ class HostService {
         }
     }
 
-    DeviceClock clock_;  // for callers, which may need the processors that the thread runs on
+    DeviceClock clock_;  // for callers, which may share processors with the thread
     std::shared_ptr<detail::ReplyMemory> replies_;  // the thread may outlive the service
     detail::OwnedByProcess<detail::RequestServer> server_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel that never stops: its blocks answer requests with a handler.
+// `PersistentKernel`, the core of most programs: a running kernel that answers the CPU's requests.
 #pragma once
 
 #include <chrono>
@@ -25,15 +25,15 @@ namespace carillon {
 
 namespace detail {
 
-// The argument of a kernel's body, and its memory until every block has begun.
+// Makes a kernel's handlers: its body's argument, and their memory until all blocks have begun.
 template <class Handler>
 class BlockHandlers {
     using Functor = FunctorOf<Handler>;
 
    public:
-    // `source` is a Handler, or makes them; `lanes_apart` says that each lane of a block has a
-    // copy. Throws what require_launch() and make_for_each_block() throw, and UsageError for an end
-    // in a handler that is copied otherwise.
+    // `source` is a Handler or makes handlers; `lanes_apart` says that each lane of a block has a
+    // copy. Throws what require_launch() and make_for_each_block() throw, and UsageError if copies
+    // of a handler would share an end.
     template <class Source>
     [[nodiscard]] static BlockHandlers from(Device const& device, unsigned blocks, bool lanes_apart,
                                             Source& source) {
@@ -81,19 +81,22 @@ using detail::DeviceChannel;
 static_assert(std::is_trivially_copyable_v<DeviceChannel<int, int>>);  // it is a kernel's argument
 inline namespace CARILLON_TOOLCHAIN {
 
-// `Handler` is a trivially copyable functor of at most handler_bytes. Its operator() is CARILLON_HD
-// and returns the reply to a request. It may keep state: every block has a copy of its own, used by
-// one thread. If the lanes of a warp serve (WatchedChannels, a Pool with a stripe), every lane has
-// a copy, and it is unspecified which requests share one. If a handler has a `static constexpr
-// unsigned threads` above 1, so many threads of a block run it together, each with a copy of its
-// own: block::thread_rank() says which one it is, and the first one's result is the reply. On the
-// emulated device one thread is all of them.
+// Runs until it is stopped; its blocks answer each request of the host by a handler. channel(), or
+// client() of a pool, returns the host's end, a `Client`. One round trip is `Client::call`.
+//
+// `Handler` is a trivially copyable functor of at most handler_bytes. Its operator() is
+// CARILLON_HD, takes a request and returns the reply. It may keep state: every block has its own
+// copy, which one thread uses. If the lanes of a warp serve (WatchedChannels, a Pool with a
+// stripe), every lane has a copy, and it is unspecified which requests share one. A handler with a
+// `static constexpr unsigned threads` above 1 is run by that many threads of a block together, each
+// with its own copy: block::thread_rank() is the thread's number, and the first thread's result is
+// the reply. On the emulated device one thread stands for all of them.
 //
 // A handler that declares `using Commands = carillon::Commands<A, B, C>` has an operator() for each
-// of them, which returns a reply, nothing, or an Outcome<Reply>. Another handler whose operator()
+// command, which returns a reply, nothing, or an Outcome<Reply>. Any other handler whose operator()
 // is overloaded or a template declares `using Request` and `using Reply`.
 //
-// `Requests` says how requests reach the blocks: Channels, WatchedChannels or Pool, and from other
+// `Requests` says how requests reach the blocks: Channels, WatchedChannels or Pool; from other
 // processes SharedChannels or SharedPool.
 template <class Handler, class Requests = Channels>
 class PersistentKernel {
@@ -116,14 +119,14 @@ class PersistentKernel {
     using Options = std::conditional_t<either, Requests, KernelOptions>;
 
    public:
-    using Client = typename Route::Client;  // what channel(), express() and client() give
+    using Client = typename Route::Client;  // of channel(), express() and client()
 
     // Allocates the rings, starts the kernel and returns when every block runs. `handler` is a
-    // Handler, which every block copies, or a function that makes a block's own:
-    // [](unsigned block) { return Handler{...}; }, called here, once for each block. Throws
-    // ResidencyError; UsageError, also for options of another way than Requests, for memory that
-    // another kernel has, and for an end in a handler that several blocks would copy; TimeoutError,
-    // CudaError, and what Device::allocate and the function throw.
+    // Handler, which every block copies, or a function that makes each block's own, as in
+    // [](unsigned block) { return Handler{...}; }. The constructor calls it once for each block.
+    // Throws ResidencyError; UsageError for bad options, options of another way than Requests,
+    // memory that another kernel has, and an end in a handler that several blocks would copy;
+    // TimeoutError, CudaError, and what Device::allocate and the function throw.
     template <HandlerSource<Handler> Source = Handler>
     explicit PersistentKernel(Device const& device, Options options = {}, Source handler = {}) try
         : route_(device, (detail::settle<Requests>(device, options), options)),
@@ -137,7 +140,7 @@ class PersistentKernel {
         detail::throw_named("PersistentKernel");
     }
 
-    // These refuse, in words, arguments that are neither options nor a handler.
+    // These reject arguments that are neither options nor a handler, with a readable message.
     template <class Other, class Third = KernelOptions, class Last = KernelOptions>
     requires(!std::convertible_to<Other, Options>)
         PersistentKernel(Device const& /*device*/, Other const& /*options*/,
@@ -149,8 +152,8 @@ class PersistentKernel {
                          Other const& /*handler*/, Rest const&... /*rest*/)
         : PersistentKernel(no_handler<Other>()) {}
 
-    // A kernel that was moved from has no channels, and its calls, except placement(), throw
-    // UsageError. A kernel of a pool, or for clients of other processes, cannot be assigned to.
+    // A moved-from kernel has no channels, and all its calls but placement() throw UsageError. A
+    // kernel with a pool, or for clients of other processes, cannot be assigned to.
     PersistentKernel(PersistentKernel&&) noexcept = default;
     PersistentKernel& operator=(PersistentKernel&& other) noexcept requires(!shared && !pooled) {
         if (this != &other) {
@@ -159,43 +162,44 @@ class PersistentKernel {
         }
         return *this;
     }
-    // Stops the kernel, waiting for at most options.stop_timeout; never throws. A server and
-    // clients of a pool may live on.
+    // Stops the kernel, waiting at most options.stop_timeout; never throws. A server and a pool's
+    // clients may outlive it.
     ~PersistentKernel() {
         if (supervisor_) supervisor_->end();
     }
 
-    // The client of a channel, for one thread at a time. Block b has the channel b, or with
-    // WatchedChannels the per_block ones from b * per_block on. Throws UsageError for a channel
-    // that does not exist.
+    // Returns the client of a channel, for one thread at a time. Block b has channel b, or with
+    // WatchedChannels the `per_block` channels from b * per_block on. Throws UsageError for a
+    // channel that does not exist.
     [[nodiscard]] Client& channel(unsigned index = 0) requires(has_channels) {
         return detail::in_call("PersistentKernel::channel",
                                [&]() -> Client& { return route_.channels().at(index); });
     }
-    // How many channels there are, without the express ones.
+    // The number of channels, without the express ones.
     [[nodiscard]] unsigned channels() const requires(has_channels) {
         return detail::in_call("PersistentKernel::channels",
                                [&] { return static_cast<unsigned>(route_.channels().size()); });
     }
-    // The channel that a block serves first, if Channels::express is set: a request waits only for
-    // the one that the block is at. Throws UsageError.
+    // Returns the client of a block's express channel, which the block serves first: a request
+    // waits only for the request that the block serves now. Throws UsageError for a block that does
+    // not exist, and without Channels::express.
     [[nodiscard]] Client& express(unsigned block = 0) requires(one_channel) {
         return detail::in_call("PersistentKernel::express",
                                [&]() -> Client& { return route_.express(block); });
     }
-    // Where the kernel was put, and which parts were left to chance.
+    // The places of the kernel's blocks and channels, and the parts that were not placed.
     [[nodiscard]] ChannelPlacement const& placement() const requires(one_channel) {
         return route_.placement();
     }
-    // The calling thread's client of a pool. It may outlive the kernel. Throws UsageError when
-    // there are Pool::clients already.
+    // Makes a client of the pool for the calling thread. The client may outlive the kernel. Throws
+    // UsageError if Pool::clients clients exist already.
     [[nodiscard]] Client client() const requires(pooled) {
         return detail::in_call("PersistentKernel::client", [&] { return route_.client(); });
     }
-    // Lets clients of other processes in (connect()), at a Unix socket that it makes at `path`, for
-    // as long as the returned server lives. They ask for `name`, of 1 to 63 characters. The server
+    // Lets clients of other processes connect (connect()) at a Unix socket that it makes at `path`,
+    // while the returned server lives. Clients ask for `name`, of 1 to 63 characters. The server
     // may outlive the kernel: clients learn that the kernel has ended. Throws UsageError for the
-    // path, the options or the name, SystemError.
+    // path, the options or the name; SystemError.
     [[nodiscard]] Server serve(PathArgument const& path, ServeOptions const& options = {},
                                NameArgument name = "kernel") const requires(shared) {
         return detail::in_call("PersistentKernel::serve", [&] {
@@ -203,7 +207,7 @@ class PersistentKernel {
             return detail::ServerMaker::make(path, route_.leases(), options, name);
         });
     }
-    // Serves the kernel at the path of a server that serves other objects, too: Server::add.
+    // Serves the kernel at the path of an existing server, see Server::add.
     void serve(Server& server, NameArgument name) const requires(shared) {
         detail::in_call("PersistentKernel::serve", [&] {
             (void)supervisor();
@@ -211,18 +215,18 @@ class PersistentKernel {
         });
     }
 
-    // How many blocks serve: KernelOptions::blocks, or the chosen number.
+    // The number of blocks that serve: KernelOptions::blocks, or the number chosen by default.
     [[nodiscard]] unsigned blocks() const {
         return detail::in_call("PersistentKernel::blocks", [&] { return supervisor().blocks(); });
     }
-    // Which SM a block runs on. Throws UsageError for a block that does not exist.
+    // The SM on which a block runs. Throws UsageError for a block that does not exist.
     [[nodiscard]] unsigned sm(unsigned block = 0) const {
         return detail::in_call("PersistentKernel::sm", [&] { return supervisor().sm(block); });
     }
 
-    // The kernel's state, at any time and from any thread. A block of a Pool or a SharedPool counts
-    // as busy while any request is unanswered, a block of SharedChannels while its client's are.
-    // Throws UsageError for a block that does not exist.
+    // The state of the kernel, or of a block; from any thread at any time. A block of a Pool or
+    // SharedPool counts as busy while any request is unanswered; a block of SharedChannels, while a
+    // request of its client is. activity() throws UsageError for a block that does not exist.
     [[nodiscard]] KernelState state() const {
         return detail::in_call("PersistentKernel::state", [&] { return supervisor().state(); });
     }
@@ -233,33 +237,34 @@ class PersistentKernel {
         });
     }
 
-    // How many heartbeats of a block were seen. Throws UsageError for a block that does not exist.
-    // The client of a channel counts what goes through it: Client::counters().
+    // The heartbeats of a block. Throws UsageError for a block that does not exist. For counts of
+    // messages see `Client::counters`.
     [[nodiscard]] BlockBeats beats(unsigned block = 0) const {
         return detail::in_call("PersistentKernel::beats",
                                [&] { return supervisor().beats(block); });
     }
 
-    // Ends the kernel when it has answered what was accepted. From now on every submit throws
-    // StoppedError, and has sent nothing then. Every ticket that a submit has returned, also one
-    // that runs while the drain begins, has its reply, which can be taken afterwards too.
-    // Throws TimeoutError if requests are unanswered after `timeout`, because a handler is still at
-    // one or because replies that nobody takes leave no room: the kernel goes on draining then,
-    // drain again or stop(). Once all is answered the kernel has the rest of `timeout`, and a
-    // second at least, to end; TimeoutError says that it has not. Throws CudaError if the kernel
-    // died. A drain beside another one may throw StoppedError: the other one has ended the kernel.
+    // Ends the kernel once it has answered all accepted requests. From now on every submit throws
+    // StoppedError and sends nothing. Every ticket that a submit returns, even one that runs while
+    // the drain begins, gets its reply, which can also be taken afterwards. Throws TimeoutError if
+    // requests are unanswered after `timeout`, because a handler still runs or untaken replies
+    // leave no room. The kernel then goes on draining: drain again, or stop(). Once all requests
+    // are answered, the kernel has the rest of `timeout`, but at least a second, to end; otherwise
+    // TimeoutError. Throws CudaError if the kernel died. If two threads drain at the same time, one
+    // may get StoppedError, because the other has ended the kernel.
     void drain(std::chrono::nanoseconds timeout) {
         detail::in_call("PersistentKernel::drain", [&] {
             supervisor().drain([this] { return route_.all_answered(); }, timeout);
         });
     }
-    // Ends the kernel. Requests that it has not taken yet stay unanswered; every later call on a
-    // client throws StoppedError. Throws TimeoutError if it has not ended within `timeout` (stop it
-    // again, or destroy this: nothing that it may still touch is freed), CudaError if it had died.
+    // Ends the kernel. Requests that it has not taken yet stay unanswered, and every later call of
+    // a client throws StoppedError. Throws TimeoutError if the kernel has not ended within
+    // `timeout` (stop it again or destroy this object: no memory is freed that the kernel may still
+    // use), CudaError if it had died.
     void stop(std::chrono::nanoseconds timeout = std::chrono::seconds(5)) {
         detail::in_call("PersistentKernel::stop", [&] { supervisor().stop(timeout); });
     }
-    // Whether the kernel is still there. Throws CudaError if it died.
+    // Whether the kernel still runs. Throws CudaError if it died.
     [[nodiscard]] bool running() const {
         return detail::in_call("PersistentKernel::running", [&] { return supervisor().running(); });
     }
@@ -293,14 +298,14 @@ class PersistentKernel {
     }
 
     Route route_;
-    // The clients share it; it holds the memory.
+    // Clients share it; it holds the memory.
     std::shared_ptr<detail::KernelSupervisor> supervisor_;
 };
 
 template <class Source>
 PersistentKernel(Device const&, KernelOptions const&, Source)
     -> PersistentKernel<typename HandlerFrom<Source>::Type>;
-// The constructor says what is wrong with these.
+// The constructor explains the error in these.
 template <HandlerLike Source>
 PersistentKernel(Device const&, Source) -> PersistentKernel<typename HandlerFrom<Source>::Type>;
 template <class Other, class Source>

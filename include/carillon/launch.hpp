@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts a kernel that the caller wrote as a functor, on a GPU or on the emulated device,
-// optionally on chosen SMs, and watches it without ever blocking on it.
+// launch() and `RunningKernel`, for kernels of your own: start a functor as a kernel, on a GPU or
+// the emulated device, optionally on chosen SMs, and watch it without blocking on it.
 #pragma once
 
 #include <atomic>
@@ -25,7 +25,7 @@
 #include "carillon/error.hpp"
 
 // The compiler of this translation unit. Functions that end in a launch are in an inline namespace
-// of this name, so that a .cpp and a .cu of one program do not define one function differently.
+// of this name: a .cpp and a .cu of one program must not define one function differently.
 #if CARILLON_DEVICE_CODE
 #include <cuda_runtime_api.h>
 #define CARILLON_TOOLCHAIN with_nvcc
@@ -42,27 +42,27 @@ class KernelSupervisor;
 struct Launcher;
 }  // namespace detail
 
-// A kernel that was started. Move-only. The destructor waits for at most a second, and then
-// abandons the kernel with the memory that it may still use.
+// A started kernel. Move-only. The destructor waits for at most a second, and then abandons the
+// kernel with the memory that it may still use.
 class RunningKernel {
    public:
-    RunningKernel() noexcept;  // none, like a moved-from one: it has finished
+    RunningKernel() noexcept;  // no kernel, as after a move: finished
     RunningKernel(RunningKernel&&) noexcept;
     RunningKernel& operator=(RunningKernel&&) noexcept;
     ~RunningKernel();
 
     // Whether every block has returned. Throws the error that ended the kernel: CudaError, or on
-    // the emulated device what a handler threw.
+    // the emulated device the exception of a handler.
     [[nodiscard]] bool finished() const;
-    // Waits for finished(), at most `timeout`; returns it.
+    // Waits until the kernel has finished, at most for `timeout`; returns finished().
     [[nodiscard]] bool wait(std::chrono::nanoseconds timeout) const;
 
    private:
     friend struct detail::Launcher;
     friend class detail::KernelSupervisor;
     RunningKernel(Device const& device, detail::Program const& program, unsigned blocks);
-    // Waits for the kernel's end, at most `patience`, and then abandons it. With `says_so` a line
-    // on stderr reports that.
+    // Waits for the kernel's end, at most for `patience`, and then abandons it. With `says_so` a
+    // line on stderr reports that.
     void leave(std::chrono::nanoseconds patience, bool says_so) noexcept;
 
     std::shared_ptr<detail::Backend> backend_;
@@ -82,7 +82,7 @@ struct Launcher {
 
 }  // namespace detail
 
-// Types that can be a handler for some messages.
+// Types that can be a handler.
 template <class T>
 concept HandlerLike = requires {
     &T::operator();
@@ -102,7 +102,7 @@ concept MakesHandlers =
 template <class Source, class Handler>
 concept HandlerSource = std::convertible_to<Source, Handler> || MakesHandlers<Source, Handler>;
 
-// The type of that handler.
+// The type of the handler that `Source` is or makes.
 template <class Source>
 struct HandlerFrom {
     using Type = Source;
@@ -119,48 +119,48 @@ concept MakesBodies = requires(Make& make, unsigned block) {
     make(block)(block);
 };
 
-// The number of blocks, and of threads in each. On the emulated device one thread stands for all
-// threads of a block, except in a test (testing.hpp). A body asks block.hpp for its thread's rank.
+// The numbers of blocks and of threads per block. On the emulated device one thread stands for all
+// threads of a block, except in a test (testing.hpp). block::thread_rank() is a thread's number.
 struct LaunchShape {
     unsigned blocks = 1;
     unsigned threads = 1;  // at most 1024
-    // Blocks that stay; the others return at once and need no room of their own. 0 for all.
+    // The number of blocks that stay resident; the others return at once and need no room. 0: all.
     unsigned lasting = 0;
-    // The longest time for the launch. On a GPU it may wait for kernels that run there.
+    // Timeout of the launch. On a GPU it may wait for kernels that run there.
     std::chrono::nanoseconds start_timeout = std::chrono::seconds(10);
 };
 
-// For a role that may run on any SM.
+// In Pins: the role may run on any SM.
 inline constexpr std::uint32_t any_sm = detail::PinTable::anywhere;
 
-// The SM that each role of one launch wants. Neither copied nor moved.
+// The SM that each role of one launch wants, for launch_pinned(). Neither copied nor moved.
 class Pins {
    public:
-    // One role for each block, on any SM.
+    // Has one role per block, on any SM.
     explicit Pins(unsigned blocks) : roles_(blocks), blocks_(blocks) {}
     // Role i runs on sms[i], which may be any_sm. The emulated device has no SMs: any block takes
     // any role. Throws what Device::allocate throws.
     Pins(Device const& device, std::span<std::uint32_t const> sms);
 
-    // The number of blocks with work.
+    // The number of roles: of blocks with work.
     [[nodiscard]] unsigned roles() const { return roles_; }
-    // The number of blocks to launch, so that some run on every SM.
+    // The number of blocks to launch, enough for some to run on every SM.
     [[nodiscard]] unsigned blocks() const { return blocks_; }
     // The roles, for the blocks.
     [[nodiscard]] PinTable device_view() const;
-    // Takes the roles for one launch. If they are on SMs, throws UsageError the second time.
+    // Takes the roles for one launch. If they have SMs, throws UsageError the second time.
     void take() const;
 
    private:
     unsigned roles_;
     unsigned blocks_;
-    Memory memory_;  // may go while the kernel lives: the free waits for its end
+    Memory memory_;  // may be destroyed while the kernel lives: the free waits for its end
     mutable std::atomic<bool> taken_{false};
 };
 
 namespace detail {
 
-// A body for blocks that have one each. These are there until the kernel ends.
+// A body for a launch whose blocks have one body each. The bodies stay until the kernel ends.
 template <class Body>
 struct BodyOfBlock {
     Body const* of_block;
@@ -172,14 +172,14 @@ struct BodyOfBlock {
     }
 };
 
-// Throws UsageError for a shape that no device has, and ResidencyError for more blocks than this
-// device has room for beside its kernels. `lasting`: see LaunchShape.
+// Throws UsageError for a shape that no device supports, and ResidencyError for more blocks than
+// fit on this device beside its running kernels. `lasting`: see LaunchShape.
 void require_launch(Device const& device, unsigned blocks, unsigned threads = 1,
                     unsigned lasting = 0);
 
-// Makes one for each block, in the device's memory. The caller frees it once the blocks have begun:
-// while a kernel lives its device's memory is not freed. Throws UsageError for two blocks with the
-// same end; what Device::allocate throws, and what `make` throws.
+// Calls `make` for each block, and stores the results in device memory. The caller frees it after
+// the blocks have begun: a device's memory is not freed while a kernel lives. Throws UsageError if
+// two blocks have the same end; what Device::allocate throws, and what `make` throws.
 template <class Made, class Make>
 [[nodiscard]] Memory make_for_each_block(Device const& device, unsigned blocks, Make& make,
                                          BlockNumbers numbers) {
@@ -236,7 +236,7 @@ inline KnownKernel const known_kernel{&cuda_function<Body>};
 
 inline namespace CARILLON_TOOLCHAIN {
 
-// Makes a kernel of a functor: for the GPU if nvcc compiles it, and for threads of this CPU.
+// Makes a kernel of a functor: for the GPU if nvcc compiles it, and for threads of the CPU.
 template <class Body>
 Program make_program(Body const& body, unsigned threads, unsigned lasting = 0) {
     auto const argument = std::make_shared<Body>(body);
@@ -255,7 +255,7 @@ Program make_program(Body const& body, unsigned threads, unsigned lasting = 0) {
     return program;
 }
 
-// For launch() and launch_pinned(), also with the library's own bodies, which hold a handler.
+// For launch() and launch_pinned(), also with the library's own bodies, which contain a handler.
 template <class Body>
 [[nodiscard]] RunningKernel start_kernel(Device const& device, LaunchShape shape, Body body) {
     auto program = make_program(body, shape.threads, shape.lasting);
@@ -278,11 +278,11 @@ inline namespace CARILLON_TOOLCHAIN {
 
 // Starts `shape.blocks` blocks; every thread of block i runs a copy of `body` as body(i). `body` is
 // trivially copyable, at most handler_bytes, and its operator() is CARILLON_HD. With several blocks
-// it has no end that is given out once, unless one block owns it (OwnedByBlock). On a GPU every
-// kernel of the program is loaded first, and the launch goes to a non-blocking stream of its own.
-// Throws ResidencyError when the blocks cannot all be resident; UsageError for a GPU in a
-// translation unit that nvcc did not compile, for a shape that no device has, and for a kernel that
-// needs a larger stack than the GPU's threads have while another kernel lives there
+// it must not contain an end that is given out once, unless one block owns it (OwnedByBlock). On a
+// GPU every kernel of the program is loaded first, and the launch uses its own non-blocking stream.
+// Throws ResidencyError if the blocks cannot all be resident; UsageError for a GPU in a translation
+// unit that nvcc did not compile, for a shape that no device supports, and for a kernel that needs
+// a larger stack than the GPU's threads have while another kernel lives there
 // (DeviceOptions::stack_bytes); TimeoutError; CudaError.
 template <class Body>
 [[nodiscard]] RunningKernel launch(Device const& device, LaunchShape shape, Body body) {
@@ -296,9 +296,9 @@ template <class Body>
     });
 }
 
-// With a body for each block: make(block) makes them all during this call. It is for ends of rings
-// and mailboxes that one block uses each. The bodies may be larger than a kernel's parameters.
-// `make` is not called for a shape that is refused.
+// Starts blocks with a body each, for ends that one block uses: calls make(block) for all blocks
+// before the launch, unless it refuses the shape. The bodies may be larger than a kernel's
+// parameters.
 template <class Make>
 requires MakesBodies<Make>
 [[nodiscard]] RunningKernel launch(Device const& device, LaunchShape shape, Make make) {
@@ -312,16 +312,16 @@ requires MakesBodies<Make>
     });
 }
 
-// With blocks of `threads` threads, by default one.
+// Starts blocks of `threads` threads, by default one.
 template <class Body>
 [[nodiscard]] RunningKernel launch(Device const& device, unsigned blocks, Body body,
                                    unsigned threads = 1) {
     return launch(device, LaunchShape{blocks, threads}, body);
 }
 
-// Starts `body` in the roles of `pins`. A role is no block: if several roles have work, `body` has
-// no ends (launch), and no block owns one. Throws what launch() throws, and UsageError for roles on
-// SMs that a launch has taken already.
+// Starts `body` in the roles of `pins`. A role is not a block: if several roles have work, `body`
+// must not contain ends, even owned by a block. Throws what launch() throws, and UsageError if a
+// launch has already taken the roles and they have SMs.
 template <class Body>
 [[nodiscard]] RunningKernel launch_pinned(
     Device const& device, Pins const& pins, Body body,
@@ -335,7 +335,7 @@ template <class Body>
     });
 }
 
-// With a body for each role, which make(role) makes.
+// Starts roles with a body each, which make(role) makes.
 template <class Make>
 requires MakesBodies<Make>
 [[nodiscard]] RunningKernel launch_pinned(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Log messages from handlers and kernels. The device sends a number for the text and the
-// unformatted arguments; the host formats them.
+// log() and `LogService`, for handlers and kernels that log. The device sends a number for the text
+// and the unformatted arguments; the host formats them.
 #pragma once
 
 #include <chrono>
@@ -37,14 +37,15 @@ class Server;
 using LogSink = std::function<void(LogRecord const&)>;
 
 struct LogOptions {
-    std::uint32_t capacity = 1024;  // messages that the host has not taken; a power of two from 32
-    // Gets every message, one after the other, on the log's thread; an exception of the sink is
-    // kept. While the sink waits the log may fill up; further messages are dropped and counted.
-    // Without a sink another thread writes lines to stderr, `carillon: [block 3, 12.345678901]
-    // text`, so that a slow reader of stderr does not hold up the log's thread.
+    std::uint32_t capacity =
+        1024;  // slots for messages that the host has not taken; a power of two from 32
+    // Gets every message, one after the other, on the log's thread; its exceptions are kept. If the
+    // sink is slow, the log may fill up; further messages are dropped and counted. Without a sink
+    // another thread writes lines to stderr, `carillon: [block 3, 12.345678901] text`, so that a
+    // slow reader of stderr does not delay the log's thread.
     LogSink sink = nullptr;
-    // The newest messages, which clients of other processes find (LogService::serve); a power of
-    // two from 2 up to 2^16.
+    // How many of the newest messages clients of other processes can read (LogService::serve); a
+    // power of two from 2 to 2^16.
     std::uint32_t shared_capacity = 256;
     ServiceThreadOptions thread{};
 };
@@ -58,10 +59,10 @@ CARILLON_POLICY_CODE
 template <LogText text, LogLevel level = LogLevel::info, class... Arguments>
 CARILLON_HD void log(DeviceLog& to, Arguments... arguments);
 
-// An end by which a handler or a kernel's body logs: pass it by value.
+// The end with which a handler or a kernel's body logs: pass it by value.
 class DeviceLog {
    public:
-    // `dropped` is a word of device memory that counts messages without room.
+    // `dropped` is a word of device memory that counts dropped messages.
     DeviceLog(MpmcRingView const& ring, std::uint64_t* dropped) : ring_(ring), dropped_(dropped) {}
 
    private:
@@ -84,8 +85,8 @@ class DeviceLog {
     std::uint64_t* dropped_;
 };
 
-// Sends a message, from any thread of any block: log<"price {} over limit {}">(to, price, limit).
-// Texts are those of fmt::format. It never waits: without room the message is dropped and counted.
+// Sends a message from any thread of any block: log<"price {} over limit {}">(to, price, limit).
+// The text has fmt::format's syntax. It never waits: a message without room is dropped and counted.
 CARILLON_POLICY_CODE
 template <LogText text, LogLevel level, class... Arguments>
 CARILLON_HD void log(DeviceLog& to, Arguments... arguments) {
@@ -97,25 +98,25 @@ CARILLON_HD void log(DeviceLog& to, Arguments... arguments) {
     to.send(message, level);
 }
 
-// Takes the messages of device threads, and hands them to a sink on its own thread.
+// Takes the messages of device threads and passes them to a sink on its own thread.
 class LogService {
    public:
-    // Throws UsageError for the options, for two texts of this program with the same id and for a
+    // Throws UsageError for the options, for two texts of this program with the same id, and for a
     // text that cannot be formatted; and what Device::allocate throws.
     explicit LogService(Device const& device, LogOptions options = {});
 
-    // The end for handlers and kernels; any number of them may have one.
+    // Returns the end for handlers and kernels, any number of which may have one.
     [[nodiscard]] DeviceLog device_handle() const;
 
-    // Waits until the sink has got all earlier messages. Throws TimeoutError. The destructor waits
-    // likewise, for at most thread.stop_timeout.
+    // Waits until the sink has received all earlier messages. Throws TimeoutError. The destructor
+    // does this too, for at most thread.stop_timeout.
     void flush(std::chrono::nanoseconds timeout) const {
         detail::in_call_to("LogService::flush", server_, &detail::RequestServer::flush, timeout);
     }
 
-    // Messages for which there was no room. Reads a word across the bus.
+    // The number of messages dropped for want of room. Reads a word across the bus.
     [[nodiscard]] std::uint64_t dropped() const;
-    // How often the sink threw. rethrow_failure() throws the first exception, if there is one.
+    // The number of exceptions that the sink threw. rethrow_failure() throws the first, if any.
     [[nodiscard]] std::uint64_t failures() const {
         return detail::in_call_to("LogService::failures", server_,
                                   &detail::RequestServer::failures);
@@ -126,9 +127,9 @@ class LogService {
     }
 
     // Shares the log by a name, see Server::add. From now on the log's thread also stores each
-    // message for clients, before the sink gets it. Clients can read it and write nothing
-    // (Connection::log). They get at most 480 bytes of a text. Throws UnsupportedError on a system
-    // that cannot keep clients from writing (Linux before 5.1).
+    // message for clients before the sink gets it. Clients can only read (Connection::log), and get
+    // at most 480 bytes of a text. Throws UnsupportedError on a system that cannot keep clients
+    // from writing (Linux before 5.1).
     void serve(Server& server, NameArgument name) const;
 
    private:

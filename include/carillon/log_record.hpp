@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A log message with its text formatted.
+// `LogRecord`: a formatted log message, for sinks (log.hpp) and readers (connection.hpp).
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,13 @@
 
 namespace carillon {
 
-// How much a message matters: an argument of the call, log<"text", LogLevel::error>(to).
+// The importance of a message: an argument of the call, log<"text", LogLevel::error>(to).
 enum class LogLevel : std::uint8_t { debug, info, warning, error };
 [[nodiscard]] std::string_view to_string(LogLevel level);  // its name, such as "error"
 
-// A message, for a sink.
+// A formatted message.
 struct LogRecord {
-    std::uint64_t time_ns;  // of the device's clock (DeviceClock::now_ns)
+    std::uint64_t time_ns;  // by the device's clock (DeviceClock::now_ns)
     unsigned block;         // its number in its launch
     LogLevel level;
     std::string text;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parameters, limits or a kill switch to a running kernel, and its status back: values of up to 4
-// KiB of which only the latest counts.
+// `Mailbox`, for a kernel's parameters, limits, kill switch or status: values of up to 4 KiB of
+// which only the latest counts.
 #pragma once
 
 #include <cstdint>
@@ -20,27 +20,27 @@
 namespace carillon {
 
 struct MailboxOptions {
-    // The number of values in memory at once, a power of two from 2 on. While the writer writes
-    // one, a reader has time to copy another. Slow readers of large values need more.
+    // The number of values in memory at once, a power of two from 2. While the writer writes one
+    // value, a reader has time to copy another. Slow readers of large values need more.
     std::uint32_t capacity = 4;
     ForTests for_tests{};
 };
 
-// The device's end for all threads of a block. All of them call refresh(value) and share the
-// copying. `value` is one object for all, in shared or global memory: when the call returns every
-// thread sees it whole, and the next call writes it only when all threads have called. refresh()
-// returns the same to every thread. On the emulated device one thread is the block.
+// The device's end for all threads of a block, which all call refresh(value) and share the copying.
+// `value` is one object for all, in shared or global memory. When the call returns, every thread
+// sees the whole value; the next call writes it only after all threads have called. refresh()
+// returns the same result to every thread. On the emulated device one thread is the block.
 template <class T>
 using BlockMailboxReader = detail::MailboxReader<T, detail::DeviceNear, BlockThreads>;
 
 namespace detail {
 
-// The parts of an empty mailbox of this process's own. Throws what Mailbox's constructor throws.
+// Makes the parts of this process's own empty mailbox. Throws what Mailbox's constructor throws.
 [[nodiscard]] ObjectEnd<MailboxView> own_mailbox(Device const& device, Direction direction,
                                                  std::uint32_t slot_lines,
                                                  MailboxOptions const& options);
 
-// A value, for a mailbox.
+// A mailbox's value: a type or bytes.
 template <class T>
 struct ValueOf : MessageOf<T> {
     using Writer = MailboxWriter<T, HostMapped>;
@@ -56,10 +56,10 @@ struct ValueOf : MessageOf<T> {
 
 }  // namespace detail
 
-// `T` is trivially copyable and at most 4 KiB, or it is Bytes: values of 1 to 4096 bytes, which
-// calls take and fill as spans, see Ring. The latest value wins; a reader never sees a value that
-// it did not read in time. One writer, in one thread at a time, and any number of readers; none of
-// them ever waits. Neither copied nor moved: its end numbers the values.
+// Passes the latest value to its readers, who may miss earlier values. `T` is trivially copyable
+// and at most 4 KiB, or is Bytes: values of 1 to 4096 bytes, which calls take and fill as spans,
+// see `Ring`. One writer, in one thread at a time, and any number of readers; none of them ever
+// waits. Neither copied nor moved: its end numbers the values.
 template <class T, Direction direction>
 class Mailbox {
     using Value = detail::ValueOf<T>;
@@ -68,13 +68,13 @@ class Mailbox {
 
    public:
     static constexpr bool to_device = direction == Direction::to_device;
-    // The host's end, for reader(), and the device's end, for device_handle().
+    // The type of the host's end, for reader(), and of the device's end, for device_handle().
     using HostEnd = std::conditional_t<to_device, typename Value::Writer, typename Value::Reader>;
     using DeviceEnd =
         std::conditional_t<to_device, typename Value::DeviceReader, typename Value::DeviceWriter>;
     using BlockEnd = BlockMailboxReader<T>;  // the type of block_handle()
 
-    // `initial` is the first value that a reader finds; with Bytes its size is that of every value.
+    // `initial` is the first value that readers find; with Bytes its size is that of every value.
     // Throws UsageError for the options, and what Device::allocate throws.
     Mailbox(Device const& device, Given initial, MailboxOptions const& options = {}) try
         : value_(device, initial),
@@ -90,10 +90,10 @@ class Mailbox {
         detail::throw_named("Mailbox");
     }
 
-    // The device's end, to be passed to a kernel by value. Every copy of a reading end is a reader
-    // of its own, for one thread. A writing end is given once: the second call throws UsageError.
-    // So does a call for a mailbox of another process (Connection::mailbox). With Bytes the end is
-    // for a thread that stands in for a kernel, see Ring.
+    // The device's end, to be passed to a kernel by value. Every copy of a reading end is a
+    // separate reader, for one thread. A writing end is given out once: the second call throws
+    // UsageError. Any call for a mailbox of another process (Connection::mailbox) throws
+    // UsageError. With Bytes the end is for a thread that stands in for a kernel, see `Ring`.
     [[nodiscard]] DeviceEnd device_handle(
         CodeLocation const& where = CodeLocation::current()) const {
         return detail::in_call("Mailbox::device_handle", [&] {
@@ -115,9 +115,9 @@ class Mailbox {
         });
     }
 
-    // `data` says that the value refers to device memory that the caller has written. For a mailbox
-    // of another process throws OwnerGoneError if that process has ended, and StoppedError if it
-    // has destroyed the mailbox.
+    // Publishes a value. `data` says that the value refers to device memory that the caller has
+    // written. For a mailbox of another process, throws OwnerGoneError if that process has ended,
+    // and StoppedError if it has destroyed the mailbox.
     void set(Given value, OutOfLine data = OutOfLine::none) requires to_device {
         detail::in_call("Mailbox::set", this, mark_, [&] {
             end_.lent_by.require_there();
@@ -125,7 +125,8 @@ class Mailbox {
         });
     }
 
-    // MailboxReader::refresh, for one thread. If no value is new it throws what set() throws.
+    // Takes the latest value if it is new, for one thread (MailboxReader::refresh). If no value is
+    // new, throws what set() throws.
     [[nodiscard]] bool refresh(typename Value::Room value) requires(!to_device) {
         return detail::in_call("Mailbox::refresh", this, mark_, [&] {
             if (value_.refresh(host_, value)) return true;
@@ -133,8 +134,8 @@ class Mailbox {
             return false;
         });
     }
-    // Another reader for another thread, while the mailbox lives. If another process lends the
-    // mailbox, that reader does not notice that process's end.
+    // Makes another reader for another thread, while the mailbox lives. For a mailbox of another
+    // process, that reader does not notice the process's end.
     [[nodiscard]] HostEnd reader() const requires(!to_device && !by_bytes) {
         return HostEnd(end_.view);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The members of a type that processes exchange, as the author of the type declares them.
+// CARILLON_MEMBERS: declares the members of types that processes exchange, to detect differences.
 #pragma once
 
 #include "carillon/detail/wire/language.hpp"
@@ -17,7 +17,7 @@
 #include <cxxabi.h>
 #endif
 
-// The line stands within a struct, behind its members. It names all of them, in any order:
+// Put the line into a struct, behind its members. It names all of them, in any order:
 //
 //     struct Tick {
 //         double bid;
@@ -25,13 +25,13 @@
 //         CARILLON_MEMBERS(bid, ask)
 //     };
 //
-// Two programs that exchange messages of one name and size then detect if they mean different
-// things by them (RefusalReason::wrong_types): the names, types and places of members are compared
-// if both programs declare them. A member that is a struct needs the line too, unless it is a type
-// of the standard library or CUDA (float4). A type derived from a type with the line needs it too,
-// and names the members of both. A type with a member that does not declare its members counts as
-// undeclared. A struct may be packed. It has at most 256 members, no bit fields, and no references.
-// The line only adds a host function to the struct.
+// Two programs that exchange messages of one name and size then detect if they define them
+// differently (RefusalReason::wrong_types). If both declare the members, their names, types and
+// places are compared. A member that is a struct needs the line too, unless it is a type of the
+// standard library or CUDA (float4). A derived type needs its own line, which names the members of
+// its bases too. A type with a member that does not declare its members counts as undeclared. A
+// struct may be packed. It has at most 256 members, no bit fields, and no references. The line only
+// adds a host function to the struct.
 #define CARILLON_MEMBERS(...)                                                        \
     [[nodiscard]] std::uint64_t carillon_members() const {                           \
         using CarillonWhole = ::std::remove_cvref_t<decltype(*this)>;                \
@@ -39,13 +39,13 @@
             #__VA_ARGS__, sizeof(CarillonWhole), alignof(CarillonWhole),             \
             {__VA_OPT__(CARILLON_SCAN_MEMBERS(CARILLON_EACH_MEMBER(__VA_ARGS__)))}); \
     }
-// Uses a pointer to the member: no reference can be bound to a member of a packed struct.
+// Uses a pointer to the member, because no reference binds to a member of a packed struct.
 #define CARILLON_EACH_MEMBER(name, ...)                                    \
     ::carillon::detail::named_member<CarillonWhole>(&CarillonWhole::name), \
         __VA_OPT__(CARILLON_OTHER_MEMBERS CARILLON_NO_ARGUMENT(__VA_ARGS__))
 #define CARILLON_OTHER_MEMBERS() CARILLON_EACH_MEMBER
 #define CARILLON_NO_ARGUMENT ()
-// A macro is not expanded within itself, but each rescan of its text expands it again: 256 times.
+// A macro does not expand within itself, but each rescan of its text expands it again: 256 times.
 #define CARILLON_SCAN_MEMBERS(...) \
     CARILLON_SCAN_64(CARILLON_SCAN_64(CARILLON_SCAN_64(CARILLON_SCAN_64(__VA_ARGS__))))
 #define CARILLON_SCAN_64(...) \
@@ -57,7 +57,7 @@
 
 namespace carillon::detail {
 
-// The name of a type for the linker.
+// The linker's name of a type.
 template <class T>
 [[nodiscard]] char const* mangled_name() {
 #if defined(__cpp_rtti)
@@ -78,7 +78,7 @@ template <class T>
 // Hashes of a type's members: 0 if it does not declare them, 1 if it has none to declare.
 inline constexpr std::uint64_t unsaid_members = 0;
 inline constexpr std::uint64_t no_members = 1;
-// The hash of several types, known only if all of theirs are.
+// The hash of several types, known only if the hashes of all are.
 [[nodiscard]] constexpr std::uint64_t add_members(std::uint64_t before, std::uint64_t next) {
     if (before == unsaid_members || next == unsaid_members) return unsaid_members;
     return next == no_members ? before : 31 * before + next;
@@ -96,7 +96,7 @@ struct NamedMember {
                                          std::size_t alignment,
                                          std::initializer_list<NamedMember> members);
 
-// The hash by CARILLON_MEMBERS of `T`.
+// The hash of the members that `T` declares by CARILLON_MEMBERS.
 template <class T>
 [[nodiscard]] std::uint64_t members_of();
 
@@ -115,14 +115,14 @@ concept HasMembers = (std::is_class_v<T> || std::is_union_v<T>)&&requires {
     sizeof(T);
 }
 &&!std::is_empty_v<T>;
-// The function of a base does not count: it does not know the derived type's members.
+// A base's function does not count, because it does not know the derived type's members.
 template <class T>
 concept SaysMembers = requires {
     requires std::is_same_v<decltype(&T::carillon_members), std::uint64_t (T::*)() const>;
 };
 
-// Whether it is a type of the standard library or of CUDA. Both programs have the same one, apart
-// from the types that it may hold.
+// Whether it is a type of the standard library or of CUDA. Both programs have the same definition,
+// apart from types that it contains.
 [[nodiscard]] bool comes_with_compiler(std::string_view mangled);
 template <class T>
 struct HeldMembers {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A ring that many threads and many warps share: any number of producers and consumers, on opposite
-// sides of the bus. For one thread on each side Ring is faster per message. This ring is for high
-// rates: a block of warps takes the messages of one or many threads.
+// `MpmcRing`, for high rates: a ring between any number of producers and consumers on opposite
+// sides of the bus, such as threads and a block of warps. With one thread on each side `Ring` is
+// faster.
 #pragma once
 
 #include <atomic>
@@ -35,20 +35,20 @@ using detail::ProducerRecord;
 
 struct MpmcRingOptions {
     std::uint32_t capacity = 8192;  // slots; a power of two up to 2^20
-    // Slots that a consumer claims at once; a power of two, at most half the capacity. To the host
-    // the capacity is at least a stripe and 31 slots, the room for a warp's messages. Every
-    // consumer holds a stripe, so consumers times stripe must fit into the capacity. A warp is
+    // Slots that a consumer claims at once; a power of two, at most half the capacity. Every
+    // consumer holds a stripe, so consumers times stripe must fit into the capacity. To the host,
+    // the capacity is at least a stripe and 31 slots, the room for a warp's messages. A warp is
     // fastest with 32 to 128; 1 spreads slow commands best.
     std::uint32_t stripe = 32;
     unsigned producers = 64;  // most host threads that produce at the same time
-    // Most host threads that take at the same time; there must be as many stripes.
+    // Most host threads that consume at the same time; there must be as many stripes.
     unsigned consumers = 64;
     ForTests for_tests{};
 };
 
-// The ends of a warp that takes and of a warp that sends messages. On a GPU all 32 lanes of the
-// warp use the end together. Pass it to a kernel by value: each warp uses its own copy. A warp that
-// ends while the ring stays calls hand_on() last: otherwise the rest of its stripe is lost, and the
+// The ends of a warp that takes messages and of a warp that sends them. On a GPU all 32 lanes of
+// the warp use the end together. Pass it to a kernel by value: each warp uses its own copy. A warp
+// that ends before the ring calls hand_on() last; otherwise the rest of its stripe is lost and the
 // ring stays full.
 template <class T>
 using DeviceMpmcConsumer =
@@ -58,9 +58,9 @@ using DeviceMpmcProducer =
     detail::LanesProducer<T, detail::DeviceFar, detail::DeviceNear, detail::WarpLanes>;
 
 // A host thread's sending end. The thread that uses it makes and destroys it. If the thread ends
-// without destroying it, consumers skip the room that it claimed and did not write. If a flush
+// without destroying it, consumers skip the slots that it claimed and did not write. If a flush
 // throws (VulkanError, non-coherent memory only), consumers also skip messages of that call that
-// have not arrived. Each message arrives at most once; other producers are not affected.
+// have not arrived. Each message arrives at most once; other producers are unaffected.
 template <class T>
 class HostMpmcProducer {
    public:
@@ -70,16 +70,16 @@ class HostMpmcProducer {
         if (state_ && !mark_.inherited()) state_->registry.leave(number_, state_->reclaim);
     }
 
-    // Publishes and returns true, or returns false at once when there is no room. `data` says that
+    // Publishes and returns true, or returns false at once if there is no room. `data` says that
     // the message refers to device memory that this thread has written.
     bool try_push(T const& message, OutOfLine data = OutOfLine::none) {
         return detail::in_call("MpmcRing::try_push", [&] {
             return this->try_push_n({std::addressof(message), 1}, data) == 1;
         });
     }
-    // Publishes the first ones of `messages`, as many as there is room for, with one claim and one
-    // fence. Returns how many. Every sending call throws UsageError if the thread that made the end
-    // has ended: another producer may have its place.
+    // Publishes the first of `messages`, as many as there is room for, with one claim and one
+    // fence, and returns how many. Every sending call throws UsageError if the thread that made the
+    // end has ended: another producer may have its place.
     std::size_t try_push_n(std::span<T const> messages, OutOfLine data = OutOfLine::none) {
         return detail::in_call("MpmcRing::try_push_n", this, mark_, [&] {
             require_state();
@@ -94,8 +94,8 @@ class HostMpmcProducer {
             }
         });
     }
-    // Publishes. Waits for room if necessary, and meanwhile recovers from producers that have died.
-    // Throws TimeoutError; the message was then not sent.
+    // Publishes, waiting for room, and meanwhile recovers from dead producers. Throws TimeoutError:
+    // the message was then not sent.
     void push(T const& message, std::chrono::nanoseconds timeout,
               OutOfLine data = OutOfLine::none) {
         detail::in_call("MpmcRing::push", [&] {
@@ -107,7 +107,7 @@ class HostMpmcProducer {
         });
     }
 
-    // Does what a push does except for claiming and storing, see Client::warm.
+    // Runs everything that a push runs except claiming and storing, see `Client::warm`.
     void warm() {
         detail::in_call("MpmcRing::warm", this, mark_, [&] {
             require_state();
@@ -115,7 +115,7 @@ class HostMpmcProducer {
         });
     }
 
-    // False if the thread that made the end was found dead, and for a moved-from end.
+    // False if the thread that made the end was found dead, and after a move.
     [[nodiscard]] bool has_place() const {
         // Relaxed: LifeRegistry.
         return state_ != nullptr && holder_->load(std::memory_order_relaxed) == number_;
@@ -139,7 +139,7 @@ class HostMpmcProducer {
           end_(state_->memory.host_view(), state_->far, detail::HostCached(),
                detail::ClaimRecord(&record())) {}
 
-    // `end_` is still there after a move, but its memory may be gone.
+    // `end_` exists even after a move, but its memory may be freed.
     void require_state() const { (void)detail::owned(state_); }
 
     detail::ProcessMark mark_;
@@ -150,8 +150,9 @@ class HostMpmcProducer {
 };
 
 // A host thread's receiving end. The thread that uses it makes and destroys it; another thread may
-// use and destroy it while the first one lives. Moved, not copied. When the end is destroyed, or
-// the thread that made it ends, another consumer continues its stripe: each message arrives once.
+// use and destroy it while the first thread lives. Movable, not copyable. When the end is
+// destroyed, or the thread that made it ends, another consumer continues its stripe: each message
+// arrives once.
 template <class T>
 class HostMpmcConsumer {
    public:
@@ -168,8 +169,7 @@ class HostMpmcConsumer {
     // Takes a few messages that have arrived in this consumer's stripe, and calls use(message,
     // sequence) for each. Returns whether there was any. A message is taken before it is used: if
     // `use` throws, the message is not delivered again, and the next poll continues behind it.
-    // Throws UsageError if the thread that made the end has ended: another consumer has its
-    // messages.
+    // Throws UsageError if the thread that made the end has ended: another has its messages.
     template <class Use>
     bool poll(Use&& use) {
         return detail::in_call("MpmcRing::poll", this, mark_, [&] {
@@ -188,7 +188,7 @@ class HostMpmcConsumer {
         });
     }
 
-    // Sequence numbers that it skipped because their producer died.
+    // The number of sequence numbers skipped because their producer died.
     [[nodiscard]] std::uint64_t skipped() const {
         return detail::in_call("MpmcRing::skipped", [&] {
             (void)detail::owned(state_);
@@ -201,7 +201,7 @@ class HostMpmcConsumer {
     friend class MpmcRing;
     static constexpr std::uint32_t polls_per_recovery = 4096;
 
-    // Records that the consumer polls; at the end, also by an exception, records what it holds.
+    // Records that the consumer polls, and at the end, even by an exception, what it holds.
     class Told {
        public:
         explicit Told(HostMpmcConsumer& consumer) : consumer_(consumer) {
@@ -231,14 +231,14 @@ class HostMpmcConsumer {
 
     detail::ProcessMark mark_;
     std::shared_ptr<detail::MpmcRingState> state_;
-    std::unique_ptr<detail::ConsumerRecord> record_;  // goes when its place has been left
+    std::unique_ptr<detail::ConsumerRecord> record_;  // destroyed when its place has been left
     unsigned number_;
     std::atomic<unsigned> const* holder_;
     std::uint32_t idle_ = 0;
     detail::MpmcConsumer<T, detail::HostCached, HostMapped, detail::OneThread, true> end_;
 };
 
-// `T` is trivially copyable and at most 1 KiB.
+// A one-way ring that threads and warps share. `T` is trivially copyable and at most 1 KiB.
 template <class T, Direction direction>
 class MpmcRing {
    public:
@@ -255,16 +255,16 @@ class MpmcRing {
         detail::throw_named("MpmcRing");
     }
 
-    MpmcRing(MpmcRing const&) = default;  // and moves: a handle, copies share the ring
+    MpmcRing(MpmcRing const&) = default;  // and moves: it is a handle, copies share the ring
     MpmcRing& operator=(MpmcRing const&) = default;
     ~MpmcRing() = default;
 
-    // The end of a warp. Pass it to a kernel by value; every warp uses its own copy.
+    // Returns the end of a warp. Pass it to a kernel by value; every warp uses its own copy.
     [[nodiscard]] DeviceEnd device_handle() const {
         return DeviceEnd(state_->memory.device_view());
     }
 
-    // The view for ends of other groups of lanes than a warp.
+    // The view for ends of groups of lanes other than a warp.
     [[nodiscard]] MpmcRingView device_view() const { return state_->memory.device_view(); }
 
     // The calling thread's end. Throws UsageError if MpmcRingOptions::producers threads have one.
@@ -277,16 +277,16 @@ class MpmcRing {
         return detail::in_call("MpmcRing::consumer", [&] { return HostConsumer(state_); });
     }
 
-    // To the device: lets consumers skip the slots that dead producers claimed and did not write.
-    // To the host: lets consumers continue the stripes of dead consumers. Returns how many had
-    // died. HostMpmcProducer::push and HostMpmcConsumer::poll do this now and then.
+    // To the device, lets consumers skip slots that dead producers claimed and did not write; to
+    // the host, lets consumers continue the stripes of dead consumers. Returns how many had died.
+    // HostMpmcProducer::push and HostMpmcConsumer::poll do this now and then.
     unsigned recover() {
         return detail::in_call("MpmcRing::recover", state_->mark, [&] {
             return to_device ? state_->recover() : state_->recover_consumers();
         });
     }
 
-    // Both are in slots, see the options.
+    // Both are in slots, see `MpmcRingOptions`.
     [[nodiscard]] std::uint32_t capacity() const { return state_->memory.host_view().capacity; }
     [[nodiscard]] std::uint32_t stripe() const { return state_->memory.host_view().stripe(); }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kinds of objects that a Server serves.
+// `ObjectKind`, the kinds of objects that a `Server` serves and Connection::status() lists.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An end that only one of a kernel's several blocks uses.
+// `OwnedByBlock`, for kernels of several blocks: an end that only one of the blocks uses.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace carillon {
 
-// It is passed to a kernel by value, like an end: OwnedByBlock(0, ring.device_handle()). Every
-// block has a copy, and only the owner can get the end.
+// Pass it to a kernel by value, like an end: OwnedByBlock(0, ring.device_handle()). Every block has
+// a copy, but only the owner can get the end.
 template <class End>
 class OwnedByBlock {
     static_assert(std::is_trivially_copyable_v<End>,
@@ -21,15 +21,15 @@ class OwnedByBlock {
                   "type that is trivially copyable");
 
    public:
-    // `block` is the owner's number in its launch, from 0. Throws UsageError if the end has another
-    // owner already.
+    // `block` is the owner's number in its launch, from 0. Throws UsageError if the end has an
+    // owner.
     OwnedByBlock(unsigned block, End const& end) try
         : end_(end), owner_(detail::mark_as_owned(&end_, sizeof(end_), block)) {
     } catch (...) {
         detail::throw_named("OwnedByBlock");
     }
 
-    // The end, or nullptr in every other block.
+    // Returns the end, or nullptr in every other block.
     [[nodiscard]] CARILLON_HD End* get() {
         return block::index() == static_cast<unsigned>(owner_) ? &end_ : nullptr;
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Placement: where a channel lies, and where its block and the calling thread run. Nothing else
-// affects the time of a call as much. Which page of memory is fast for an SM has to be measured in
-// every process. Which SMs and cores are fast stays the same, and a profile keeps it.
+// Placement: where a channel lies, and where its block and the calling thread run. It affects the
+// time of a call more than anything else. The fast page of memory for an SM must be measured in
+// every process; the fast SMs and cores stay the same, and a profile stores them.
 #pragma once
 
 #include <concepts>
@@ -19,21 +19,21 @@
 
 namespace carillon {
 
-// An SM or a core, and the median round trip from there, in nanoseconds.
+// An SM or a core, and the median round trip from it, in nanoseconds.
 struct RankedProcessor {
     std::uint32_t id = 0;
     double p50_ns = 0;
 };
 
-// How far the medians of several places differ, in nanoseconds.
+// The spread of the medians of several places, in nanoseconds.
 struct LatencySpread {
     double best_ns = 0;
     double median_ns = 0;
     double worst_ns = 0;
 };
 
-// Results of `carillon tune` for one GPU and its machine, kept in a file. Pages of memory are not
-// in it: every process gets other pages, and measures its own.
+// Results of `carillon tune` for one GPU and its machine, stored in a file. Pages of memory are not
+// in it: every process gets other pages, and measures them.
 struct PlacementProfile {
     std::string uuid;                    // DeviceInfo::uuid; empty for the emulated device
     std::vector<RankedProcessor> sms;    // best first, each with its best page
@@ -42,25 +42,25 @@ struct PlacementProfile {
     LatencySpread reply_pages;           // with its best request page
     std::string device;                  // its name, for people
     std::string driver;                  // DeviceInfo::kernel_driver
-    std::string date;                    // when it was measured, UTC
+    std::string date;                    // date of the measurement, UTC
 };
 
-// The path of a device's profile: <uuid>.json, or emulated.json for the emulated device, in
+// Returns the path of a device's profile: <uuid>.json, or emulated.json for the emulated device, in
 // $CARILLON_PROFILES, or in carillon/placement under $XDG_CONFIG_HOME or ~/.config. Throws
 // UsageError if neither of these variables nor $HOME is set.
 [[nodiscard]] std::filesystem::path placement_profile_path(DeviceInfo const& info);
 
-// Throws SystemError if the file cannot be read; FormatError, which names the file, if it is not a
-// profile, or is one of another version or device.
+// Reads a profile. Throws SystemError if the file cannot be read; FormatError, which names the
+// file, if it is no profile, or belongs to another version or device.
 [[nodiscard]] PlacementProfile load_placement_profile(PathArgument const& path,
                                                       DeviceInfo const& info);
 
-// Replaces the file, and makes missing folders. When it returns the file is on the disk. Bytes of a
-// text that are not UTF-8 become U+FFFD. Throws SystemError: the old file is then still there,
-// unless only the folder could not be written to the disk.
+// Writes or replaces the file, and makes missing folders. When it returns, the file is on the disk.
+// Bytes of a text that are not UTF-8 become U+FFFD. Throws SystemError: the old file is then still
+// there, unless only the folder could not be written to the disk.
 void save_placement_profile(PlacementProfile const& profile, PathArgument const& path);
 
-// The profile that is kept for a device, or nothing and the reason. Never throws.
+// Returns the stored profile of a device, or nothing and the reason. Never throws.
 [[nodiscard]] std::optional<PlacementProfile> find_placement_profile(DeviceInfo const& info,
                                                                      std::string& why_not);
 
@@ -68,43 +68,44 @@ void save_placement_profile(PlacementProfile const& profile, PathArgument const&
 struct BlockPlacement {
     std::uint32_t sm = any_sm;
     ChannelLocation location{};  // of its channel, in both memories
-    double p50_ns = 0;           // of the probe's round trips there; 0 if none was made
+    double p50_ns = 0;           // of round trips measured there; 0 if none
 };
 
 // The places of a kernel's blocks and channels.
 struct ChannelPlacement {
-    std::vector<BlockPlacement> blocks;  // none: nothing was placed
-    std::string why_not;                 // what was not placed, and why; empty if all was
+    std::vector<BlockPlacement> blocks;  // empty: nothing was placed
+    std::string why_not;  // the unplaced parts and the reason; empty if all are placed
 
-    // One for each block: for ChannelMemory::arrange, and for Pins.
+    // One entry per block: for ChannelMemory::arrange, and for Pins.
     [[nodiscard]] std::vector<ChannelLocation> locations() const;
     [[nodiscard]] std::vector<std::uint32_t> sms() const;
 };
 
-// How long tune() measures, and what.
+// The extent of tune()'s measurements.
 struct TuneOptions {
     unsigned seconds = 5;  // at most
-    unsigned rounds = 40;  // looks at every SM and page, while there is time
-    bool cores = true;     // also which core is best to call from
+    unsigned rounds = 40;  // measurements of every SM and page, if there is time
+    bool cores = true;     // also measure the cores to call from
 };
 
 namespace detail {
 
-// A probe's message: the line in which the block answers, and the line that it looks at next.
+// A probe's message: the line in which the block answers, and the line that it polls next.
 struct ProbeTrip {
     std::uint32_t reply;
     std::uint32_t next;
 };
 
-// The tags of one role's trips, which no other role takes for its own.
+// The first tag of a role's trips; no other role uses its tags.
 inline constexpr unsigned trip_bits = 20;
 inline constexpr std::uint32_t most_probe_roles = 4000;
 [[nodiscard]] CARILLON_HD constexpr Tag first_probe_tag(std::uint32_t role) {
     return (role + 1) << trip_bits;
 }
 
-// Returns every line where it says, and then looks where it says: the CPU leads the block over the
-// pages. The CPU alone decides where a line arrives, so blocks share pages.
+// Answers each line in the line that it names, and then polls the next line that it names: so the
+// CPU leads the block over the pages. The CPU alone decides where a line arrives, so blocks share
+// pages.
 struct ProbeBody {
     ChannelTable candidates;
     std::uint64_t lifetime_ns;
@@ -137,11 +138,11 @@ struct ProbeBody {
     }
 };
 
-// A launch that only the program can compile.
+// The launch, which only the program can compile.
 using LaunchProbe = RunningKernel (*)(Device const&, Pins const&, ProbeBody const&);
 
 inline namespace CARILLON_TOOLCHAIN {
-// A template: nvcc makes device code of it only if a call instantiates a caller, a template too.
+// A template: nvcc makes device code of it only if a program calls tune() or place_channels().
 template <class Body>
 RunningKernel launch_probe(Device const& device, Pins const& pins, Body const& body) {
     return launch_pinned(device, pins, body);
@@ -158,9 +159,9 @@ RunningKernel launch_probe(Device const& device, Pins const& pins, Body const& b
 
 inline namespace CARILLON_TOOLCHAIN {
 
-// Measures every SM, pages of both memories, and the cores that the calling thread may run on. It
-// moves the calling thread from core to core. Throws UsageError, TimeoutError if the device does
-// not answer, and what Device::allocate and launch throw.
+// Measures every SM, pages of both memories, and the cores that the calling thread may run on, and
+// returns the profile. It moves the calling thread from core to core. Throws UsageError,
+// TimeoutError if the device does not answer, and what Device::allocate and launch throw.
 [[nodiscard]] PlacementProfile tune(std::same_as<Device> auto const& device,
                                     TuneOptions const& options = {}) {
     return detail::in_call("tune", [&] {
@@ -168,10 +169,10 @@ inline namespace CARILLON_TOOLCHAIN {
     });
 }
 
-// Measures which parts of `candidates`, memory for more channels than are needed, suit `blocks`
-// blocks on the profile's best SMs. Blocks for which the profile has no SM are measured wherever
-// they run. The rings in the memory are made empty. Then pass the result to arrange(), and launch
-// with Pins of it. Throws UsageError for fewer candidates than blocks or none, TimeoutError, and
+// Measures which parts of `candidates`, memory for more channels than needed, are fast for `blocks`
+// blocks on the profile's best SMs. Blocks without an SM in the profile are measured wherever they
+// run. Empties the rings in the memory. Pass the result to ChannelMemory::arrange, and launch with
+// Pins made of it. Throws UsageError for fewer candidates than blocks or none, TimeoutError, and
 // what launch throws.
 [[nodiscard]] ChannelPlacement place_channels(std::same_as<Device> auto const& device,
                                               ChannelMemory& candidates, unsigned blocks,

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A ring between the CPU and a kernel that the user writes, in one direction, for one type of
-// message or for bytes (bytes.hpp).
+// `Ring`, for kernels of your own: messages of one type, or bytes, in one direction.
 #pragma once
 
 #include <chrono>
@@ -29,26 +28,26 @@ using detail::OutOfLine;
 class CARILLON_LAYOUT Connection;
 class CARILLON_LAYOUT Device;
 
-// The side that takes the messages of the other.
+// The side that receives.
 enum class Direction : bool { to_device, to_host };
 
 struct RingOptions {
     std::uint32_t capacity = 256;  // slots; a power of two up to 2^20
-    // How the CPU waits; none: HostWait::for_kernel chooses.
+    // How the CPU waits; by default HostWait::for_kernel chooses.
     std::optional<HostWait::Style> wait = std::nullopt;
     ForTests for_tests{};
 };
 
 namespace detail {
-// The parts of a ring of this process's own. Throws what Ring's constructor throws.
+// Makes the parts of this process's own ring. Throws what Ring's constructor throws.
 [[nodiscard]] ObjectEnd<RingView> own_ring(Device const& device, Direction direction,
                                            std::uint32_t slot_lines, RingOptions const& options);
 }  // namespace detail
 
-// `T` is trivially copyable and at most 1 KiB; or it is Bytes: messages of 1 to 1024 bytes, a size
-// known at run time. Calls then take bytes as a span, and throw UsageError for another size and for
-// a null pointer. One thread at a time on each side. Neither copied nor moved: its end numbers the
-// messages.
+// Carries messages in one direction, for one thread at a time on each side. `T` is trivially
+// copyable and at most 1 KiB, or is Bytes: messages of 1 to 1024 bytes, a size known at run time.
+// With Bytes the calls take spans, and throw UsageError for another size and for a null pointer.
+// Neither copied nor moved: its end numbers the messages.
 template <class T, Direction direction>
 class Ring {
     using Message = detail::MessageOf<T>;
@@ -59,31 +58,32 @@ class Ring {
 
    public:
     static constexpr bool to_device = direction == Direction::to_device;
-    // The host's end, which the ring has, and the device's end, for device_handle().
+    // The types of the host's end, inside the ring, and of the device's end, for device_handle().
     using HostEnd =
         std::conditional_t<to_device, typename Message::HostSends, typename Message::HostTakes>;
     using DeviceEnd =
         std::conditional_t<to_device, typename Message::DeviceTakes, typename Message::DeviceSends>;
 
-    // Throws UsageError for the capacity, and what Device::allocate throws. If another process
-    // lends the ring (Connection::ring), all calls except device_handle() throw OwnerGoneError when
-    // that process has ended, and StoppedError when it has destroyed the ring; messages that have
-    // arrived can still be taken.
+    // Throws UsageError for the capacity, and what Device::allocate throws. For a ring of another
+    // process (Connection::ring), all calls except device_handle() throw OwnerGoneError if that
+    // process has ended, and StoppedError if it has destroyed the ring; arrived messages can still
+    // be taken.
     explicit Ring(Device const& device, RingOptions const& options = {}) requires(!by_bytes) try
         : Ring({}, device, options) {
     } catch (...) {
         detail::throw_named("Ring");
     }
-    // A ring of messages of `bytes` bytes each. Throws UsageError also for that number.
+    // Makes a ring of messages of `bytes` bytes each. Also throws UsageError for that number.
     Ring(Device const& device, std::size_t bytes, RingOptions const& options = {}) requires by_bytes
         try : Ring(Message("message", bytes, &device), device, options) {
     } catch (...) {
         detail::throw_named("Ring");
     }
 
-    // The device's end: pass it to a kernel by value, once. Throws UsageError the second time, and
-    // for a ring of another process (Connection::ring). With Bytes the end is for a thread that
-    // stands in for a kernel, and takes spans: UnsupportedError on a GPU, whose kernels have types.
+    // Returns the device's end: pass it to a kernel by value, once. Throws UsageError the second
+    // time, and for a ring of another process (Connection::ring). With Bytes the end takes spans,
+    // and is for a thread that stands in for a kernel; on a GPU this throws UnsupportedError,
+    // because kernels there have types.
     [[nodiscard]] DeviceEnd device_handle(
         CodeLocation const& where = CodeLocation::current()) const {
         return detail::in_call("Ring::device_handle", [&] {
@@ -95,18 +95,17 @@ class Ring {
         });
     }
 
-    // Publishes and returns true, or returns false at once when the ring is full. `data` says
-    // that the message refers to device memory that the caller has written (Memory::host_ptr).
+    // Publishes and returns true, or returns false at once if the ring is full. `data` says that
+    // the message refers to device memory that the caller has written (Memory::host_ptr).
     bool try_push(Given message, OutOfLine data = OutOfLine::none) requires to_device {
         return detail::in_call("Ring::try_push", this, mark_, [&] {
             end_.lent_by.require_there();
             return host_.try_push(message_.wire(message), data);
         });
     }
-    // Publishes the first ones of `messages`, as many as there is room for, and returns how many.
-    // It uses one fence for all of them, or one for each 64 with Bytes. `data` applies to all of
-    // them. Throws UsageError for a null pointer to messages, and for bytes that are no whole
-    // number of messages.
+    // Publishes the first of `messages`, as many as there is room for, and returns how many. It
+    // issues one fence for all, or with Bytes one for each 64. `data` applies to all of them.
+    // Throws UsageError for a null pointer, and for bytes that are not a whole number of messages.
     std::size_t try_push_n(typename Message::GivenRow messages,
                            OutOfLine data = OutOfLine::none) requires to_device {
         return detail::in_call("Ring::try_push_n", this, mark_, [&] {
@@ -116,7 +115,7 @@ class Ring {
                 messages, [&](auto row) { return host_.try_push_n(row.data(), row.size(), data); });
         });
     }
-    // Publishes; waits for room if necessary. Throws TimeoutError; the message was then not sent.
+    // Publishes, waiting for room. Throws TimeoutError: the message was then not sent.
     void push(Given message, std::chrono::nanoseconds timeout,
               OutOfLine data = OutOfLine::none) requires to_device {
         detail::in_call("Ring::push", this, mark_, [&] {
@@ -129,7 +128,7 @@ class Ring {
         });
     }
 
-    // The next message, or nothing when none has arrived.
+    // Returns the next message, or nothing if none has arrived.
     [[nodiscard]] std::optional<T> try_pop() requires(!to_device && !by_bytes) {
         return detail::in_call("Ring::try_pop", this, mark_, [&]() -> std::optional<T> {
             detail::Packed<T> message;
@@ -137,7 +136,7 @@ class Ring {
             return detail::unpack<T>(message);
         });
     }
-    // The next message as bytes; false if none has arrived.
+    // Writes the next message to `into`; returns false if none has arrived.
     [[nodiscard]] bool try_pop(Room into) requires(!to_device && by_bytes) {
         return detail::in_call("Ring::try_pop", this, mark_, [&] {
             message_.require_one(into);
@@ -147,8 +146,8 @@ class Ring {
             return taken;
         });
     }
-    // Takes the next messages into the first ones of `messages`, as many as have arrived and fit,
-    // and returns how many. Throws what try_push_n throws.
+    // Takes the next messages into the first of `messages`, as many as have arrived and fit, and
+    // returns how many. Throws what try_push_n throws.
     [[nodiscard]] std::size_t try_pop_n(typename Message::RoomForRow messages) requires(
         !to_device) {
         return detail::in_call("Ring::try_pop_n", this, mark_, [&] {
@@ -158,7 +157,7 @@ class Ring {
             return taken;
         });
     }
-    // The next message. Throws TimeoutError.
+    // Returns the next message, waiting for it. Throws TimeoutError.
     [[nodiscard]] T pop(std::chrono::nanoseconds timeout) requires(!to_device && !by_bytes) {
         return detail::in_call("Ring::pop", this, mark_, [&] { return this->await(timeout); });
     }
@@ -187,7 +186,7 @@ class Ring {
         }
     }
 
-    // Takes the next message if it has come.
+    // Takes the next message if it has arrived.
     [[nodiscard]] bool take(detail::Packed<Wire>& message) requires(!to_device) {
         if (host_.try_take(message)) return true;
         end_.lent_by.require_there();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes a kernel for `carillon serve --library FILE`: a shared library of one source,
+// Makes a shared library of one source whose kernel `carillon serve --library FILE` serves:
 //
 //   #include <carillon/served_kernel.hpp>
 //   CARILLON_SERVED_KERNEL(MyHandler)   // or CARILLON_SERVED_POOL
 //
-// which is linked with Carillon like any program (docs/dev/protocol.md).
+// The library is linked with Carillon like any program (docs/dev/protocol.md).
 #pragma once
 
 #include <algorithm>
@@ -40,7 +40,7 @@ void copy_text(char (&to)[size], std::string_view text) {
     return idle < std::size(policies) ? policies[idle] : by_default;
 }
 
-// Returns the result of `body`, or an empty one and the error.
+// Returns the result of `body`, or sets the error and returns an empty result.
 template <class Body>
 [[nodiscard]] auto without_throwing(ServedKernelError* error, Body&& body) noexcept
     -> decltype(body()) {
@@ -82,7 +82,7 @@ class ServedKernel {
     void drain(std::chrono::milliseconds timeout) { kernel_.drain(timeout); }
 
    private:
-    // It uses no designators: clang warns of nvcc's output for them. Throws UsageError.
+    // Uses no designators, because clang warns of nvcc's output for them. Throws UsageError.
     [[nodiscard]] static KernelOptions kernel_options(ServedKernelOptions const& options,
                                                       bool emulated) {
         KernelOptions kernel;
@@ -143,10 +143,10 @@ template <class Requests, class Handler>
 }  // namespace CARILLON_TOOLCHAIN
 }  // namespace carillon::detail
 
-// For a default-constructed handler, with one block for each client: SharedChannels. Use it once in
-// a library.
+// Makes a kernel with a default-constructed handler and one block per client: SharedChannels. Use
+// it once in a library.
 #define CARILLON_SERVED_KERNEL(Handler) CARILLON_SERVED_KERNEL_OF(carillon::SharedChannels, Handler)
-// All blocks serve all clients: SharedPool.
+// Makes a kernel whose blocks serve all clients: SharedPool.
 #define CARILLON_SERVED_POOL(Handler) CARILLON_SERVED_KERNEL_OF(carillon::SharedPool, Handler)
 
 #define CARILLON_SERVED_KERNEL_OF(Requests, Handler)                          \

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The interface between a shared library with a kernel and `carillon serve` (served_kernel.hpp).
+// The interface between `carillon serve` and a shared library with a kernel (served_kernel.hpp).
 //
 // The command and the library each have their own Carillon, perhaps of another version and
-// compiler. So they exchange only plain data, whose version is checked before any call.
+// compiler. Therefore they exchange only plain data, and check its version before any call.
 #pragma once
 
 #include <cstdint>
@@ -26,33 +26,34 @@ struct ServedKernelOptions {
     std::uint32_t const* groups;
     std::uint32_t groups_count;
     std::uint32_t idle;     // 0: the device's default; 1 spin, 2 backoff, 3 park: IdlePolicy
-    std::uint32_t clients;  // of a pool: SharedPool::clients, or 0 for its default; else 0
+    std::uint32_t clients;  // a pool's SharedPool::clients, or 0 for its default; otherwise 0
 };
 
 struct ServedKernelFacts {
     char device[256];
     std::uint32_t blocks;
-    std::uint32_t emulated;  // or 0
+    std::uint32_t emulated;  // 1 or 0
     std::uint32_t clients;   // at the same time
 };
 
 struct ServedKernelError {
     char text[512];
-    std::uint32_t usage;  // 1: the options make no sense, a UsageError
+    std::uint32_t usage;  // 1: the options are wrong (UsageError)
 };
 
-// The library's object carillon_served_kernel. No function throws; a function that returns nullptr
+// The library's object carillon_served_kernel. No function throws. A function that returns nullptr
 // or 0 for a failure has set the error.
 struct ServedKernelLibrary {
     std::uint64_t magic;
     std::uint32_t version;  // of all that follows
     std::uint32_t bytes;    // sizeof(ServedKernelLibrary)
     char const* handler;    // its name
-    // Starts the kernel and serves it. Its result goes to the other functions; `end` destroys it.
+    // Starts the kernel and serves it. Pass the result to the other functions; `end` destroys it.
     void* (*start)(ServedKernelOptions const* options, ServedKernelFacts* facts,
                    ServedKernelError* error);
     std::int32_t (*running)(void* kernel, ServedKernelError* error);
-    // Waits at most `milliseconds` until all accepted requests are answered. 0 if some are not.
+    // Waits at most `milliseconds` until all accepted requests are answered. Returns 0 if some are
+    // not.
     std::int32_t (*drain)(void* kernel, std::uint64_t milliseconds, ServedKernelError* error);
     void (*end)(void* kernel);
 };

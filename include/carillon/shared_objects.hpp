@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Objects of a kernel that the user writes, whose host end another process has
-// (docs/dev/protocol.md). The owner makes them, passes their device ends to the kernel and shares
-// them by name (Server::add). A client gets a Mailbox, a Ring or a ChunkRing (Connection::mailbox,
-// ring, chunk_ring). One client at a time has the object, in memory of its own, and finds it empty.
-// The next client is refused until the device's end has looked and has left the last client's
-// memory. So a handler also looks in its idle(), or no client gets in between two requests. With a
-// mailbox only a client of another user is refused. Any number of clients read a mailbox from the
-// device, and none of them writes it.
+// SharedMailbox, SharedRing and SharedChunkRing, for kernels of your own whose host end another
+// process has (docs/dev/protocol.md).
+//
+// The owner makes them, passes their device ends to the kernel and shares them by name
+// (Server::add). A client gets a Mailbox, a Ring or a ChunkRing (Connection::mailbox, ring,
+// chunk_ring). One client at a time has the object, in its own memory, and finds it empty. The next
+// client is refused until the device's end has looked at the object and left the last client's
+// memory. Therefore a handler must also look in its idle(): otherwise no client gets in between two
+// requests. With a mailbox only a client of another user is refused. A mailbox from the device has
+// any number of clients that read it, and none that writes it.
 #pragma once
 
 #include <cstdint>
@@ -35,9 +37,9 @@ namespace carillon {
 
 struct SharedMailboxOptions {
     std::uint32_t capacity = 4;  // see MailboxOptions::capacity
-    // How many ends read it on the device, 1 to 1024: one for each block. Each has to look now and
-    // then, a handler's in its idle(): the next client is refused until all have left the last
-    // client's memory.
+    // The number of ends that read it on the device, 1 to 1024: one per block. Each must look now
+    // and then, a handler's in its idle(): no next client gets in until all have left the last
+    // one's memory.
     unsigned readers = 1;
     ForTests for_tests{};
 };
@@ -48,24 +50,24 @@ struct SharedRingOptions {
 
 namespace detail {
 
-// The parts that all shared objects have. Servers and clients may have the `Object` for longer.
+// The common part of all shared objects. Servers and clients may keep the `Object` longer.
 template <class Object>
 class SharedObject {
    public:
     SharedObject& operator=(SharedObject&&) = delete;
-    // Shares it by a name, see Server::add.
+    // Shares the object by a name, see Server::add.
     void serve(Server& server, NameArgument name) const {
         in_call("Server::add", [&] { ServerMaker::add(server, name, object_); });
     }
 
    protected:
-    // `ends` is how many the device has.
+    // `ends` is the number of the device's ends.
     SharedObject(Device const& device, ObjectKind kind, ObjectShape const& shape,
                  MessageType const& type, Sequence first, unsigned ends = 1)
         : object_((check_shared(shape.capacity, ends, first),
                    std::make_shared<Object>(device, kind, shape, type, ends, first))) {}
     ~SharedObject() { object_->close(); }
-    // The device's only end, for a call of this name.
+    // Returns the device's only end; `call` names the public call.
     template <class End>
     [[nodiscard]] End device_end(std::string_view call, CodeLocation const& where) const {
         return in_call(call, [&] {
@@ -82,8 +84,7 @@ template <class T, Direction direction = Direction::to_device>
 class SharedMailbox;
 
 // Parameters and limits that another process or the owner sets. `T` is trivially copyable and at
-// most 4 KiB. The value that was set last stays, whoever set it and whether or not a client is
-// there. Neither copied nor moved.
+// most 4 KiB. The latest value stays, with or without a client. Neither copied nor moved.
 template <class T>
 class SharedMailbox<T, Direction::to_device> : private detail::SharedObject<detail::Lender> {
    public:
@@ -103,8 +104,8 @@ class SharedMailbox<T, Direction::to_device> : private detail::SharedObject<deta
         detail::throw_named("SharedMailbox");
     }
 
-    // The device's end number `reader`, to be passed to a kernel by value. Throws UsageError for a
-    // number that was given out before, or does not exist.
+    // Returns the device's end number `reader`, to be passed to a kernel by value. Throws
+    // UsageError for a number that was given out before, or does not exist.
     [[nodiscard]] DeviceEnd device_handle(
         unsigned reader = 0, CodeLocation const& where = CodeLocation::current()) const {
         return detail::in_call("SharedMailbox::device_handle", [&] {
@@ -113,7 +114,7 @@ class SharedMailbox<T, Direction::to_device> : private detail::SharedObject<deta
         });
     }
     // Sets the owner's own value, with or without a client: no client can prevent it. An end on the
-    // device that finds a client's new value at the same time takes this one. Throws ForkError,
+    // device that finds a client's new value at the same time takes the owner's. Throws ForkError,
     // VulkanError.
     void set(T const& value) {
         detail::in_call("SharedMailbox::set", this, mark_, [&] {
@@ -126,14 +127,14 @@ class SharedMailbox<T, Direction::to_device> : private detail::SharedObject<deta
     static_assert((detail::check_mailbox<T>(), std::is_trivially_copyable_v<DeviceEnd>));
 
     detail::ProcessMark mark_;
-    // The owner's values. An end reads them only when its lease says that one was set, so nobody
-    // sees the first value.
+    // The owner's values. An end reads them only if its lease says that one was set: nobody sees
+    // the first.
     Mailbox<T, Direction::to_device> own_;
 };
 
-// The status of a kernel, which any number of other processes read at once, in memory that they can
-// map only for reading. The latest value wins. No reader keeps the kernel or another reader
-// waiting. `T` is trivially copyable and at most 4 KiB. Neither copied nor moved.
+// A kernel's status, which any number of other processes read, in memory that they can map only for
+// reading. Readers get the latest value; no reader delays the kernel or another reader. `T` is
+// trivially copyable and at most 4 KiB. Neither copied nor moved.
 template <class T>
 class SharedMailbox<T, Direction::to_host> : private detail::SharedObject<detail::PublishedObject> {
    public:
@@ -143,7 +144,7 @@ class SharedMailbox<T, Direction::to_host> : private detail::SharedObject<detail
     // The type of device_handle(), for one thread: set(value), like any mailbox's writer.
     using DeviceEnd = detail::MailboxWriter<T, detail::DeviceFar>;
 
-    // `initial` is the first value that a reader finds. Throws UsageError for the options,
+    // `initial` is the first value that readers find. Throws UsageError for the options,
     // UnsupportedError on a system that cannot keep clients from writing (Linux before 5.1), and
     // what Device::register_host throws.
     explicit SharedMailbox(Device const& device, T const& initial,
@@ -151,7 +152,7 @@ class SharedMailbox<T, Direction::to_host> : private detail::SharedObject<detail
         : SharedObject(device, ObjectKind::mailbox_to_host,
                        {options.capacity, detail::mailbox_lines<T>, 0},
                        detail::message_type<T>(detail::mailbox_lines<T>), options.for_tests.first) {
-        // The CPU's own memory, where every word has its tag
+        // This is the CPU's own memory, where every word has its tag
         // (detail/protocol/mailbox_protocol.hpp).
         detail::MailboxWriter<T, HostMapped>(object_->host_view(), HostMapped(HostStores{}))
             .set(initial);
@@ -159,7 +160,8 @@ class SharedMailbox<T, Direction::to_host> : private detail::SharedObject<detail
         detail::throw_named("SharedMailbox");
     }
 
-    // The device's end, to be passed to a kernel by value, once. Throws UsageError the second time.
+    // Returns the device's end, to be passed to a kernel by value, once. Throws UsageError the
+    // second time.
     [[nodiscard]] DeviceEnd device_handle(
         CodeLocation const& where = CodeLocation::current()) const {
         return detail::in_call("SharedMailbox::device_handle", [&] {
@@ -169,7 +171,7 @@ class SharedMailbox<T, Direction::to_host> : private detail::SharedObject<detail
             return DeviceEnd(view);
         });
     }
-    // A reader for a thread of the owner, while the mailbox lives: refresh(value).
+    // Makes a reader for a thread of the owner, while the mailbox lives: refresh(value).
     [[nodiscard]] HostEnd reader() const { return HostEnd(object_->host_view()); }
 
    private:
@@ -177,17 +179,17 @@ class SharedMailbox<T, Direction::to_host> : private detail::SharedObject<detail
     mutable detail::TakenOnce taken_;
 };
 
-// Messages to or from another process. `T` is trivially copyable and at most 1 KiB. Neither copied
-// nor moved.
+// Messages to or from another process. `T` is trivially copyable, at most 1 KiB. Not copied or
+// moved.
 template <class T, Direction direction>
 class SharedRing : private detail::SharedObject<detail::Lender> {
    public:
     using detail::SharedObject<detail::Lender>::serve;
 
     static constexpr bool to_device = direction == Direction::to_device;
-    // The type of device_handle(), for one thread: try_pop(message), or try_push(message), which
-    // returns false while there is no client, and look(), for a kernel that pushes seldom: the next
-    // client waits until it has looked.
+    // The type of device_handle(), for one thread. To the device: try_pop(message). To the host:
+    // try_push(message), which returns false while there is no client, and look(), for a kernel
+    // that rarely pushes: the next client waits until it has looked.
     using DeviceEnd =
         std::conditional_t<to_device,
                            detail::LeasedConsumer<T, detail::DeviceNear, detail::DeviceFar>,
@@ -202,7 +204,8 @@ class SharedRing : private detail::SharedObject<detail::Lender> {
         detail::throw_named("SharedRing");
     }
 
-    // The device's end, to be passed to a kernel by value, once. Throws UsageError the second time.
+    // Returns the device's end, to be passed to a kernel by value, once. Throws UsageError the
+    // second time.
     [[nodiscard]] DeviceEnd device_handle(
         CodeLocation const& where = CodeLocation::current()) const {
         return device_end<DeviceEnd>("SharedRing::device_handle", where);
@@ -233,7 +236,8 @@ class SharedChunkRing : private detail::SharedObject<detail::Lender> {
         detail::throw_named("SharedChunkRing");
     }
 
-    // The device's end, to be passed to a kernel by value, once. Throws UsageError the second time.
+    // Returns the device's end, to be passed to a kernel by value, once. Throws UsageError the
+    // second time.
     [[nodiscard]] DeviceEnd device_handle(
         CodeLocation const& where = CodeLocation::current()) const {
         return device_end<DeviceEnd>("SharedChunkRing::device_handle", where);

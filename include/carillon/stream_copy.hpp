@@ -10,17 +10,17 @@ namespace carillon {
 
 using detail::StoreKind;
 
-// The store that copies fastest on this CPU. It may differ from the one that publishes fastest: a
+// The fastest stores for copies on this CPU. They may differ from the fastest for publishing: a
 // copy may arrive in pieces, so it need not pay for lines that arrive whole.
 [[nodiscard]] StoreKind best_copy_stores();
 
-// The stores of copy_to_device() without its checks and its fence, for callers that copy several
+// Stores like copy_to_device(), without its checks and its fence, for callers that copy several
 // ranges and fence once. The CPU must support the kind.
 void stream_copy(StoreKind kind, void* to, void const* from, std::size_t size) noexcept;
-// The fence: earlier stores of this thread leave the CPU before its later ones.
+// Issues the fence: this thread's earlier stores leave the CPU before its later ones.
 inline void store_fence() noexcept { detail::X86::store_fence(); }
-// The loads of copy_from_device() without its checks, from any memory to ordinary memory. The bytes
-// are those at the begin of the call, or newer. Whole lines of 64 bytes are loaded.
+// Loads like copy_from_device(), without its checks, from any memory to ordinary memory. The bytes
+// are those at the start of the call, or newer. It loads whole lines of 64 bytes.
 void stream_load(void* to, void const* from, std::size_t size) noexcept;
 
 }  // namespace carillon

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a handler or a kernel's body with all threads of its block, for unit tests without a GPU:
-// link carillon::testing. A forgotten or divergent barrier is an error. A race between the threads
-// shows as results that differ between seeds, or as a report of the thread sanitizer
-// (docs/guide/testing.md).
+// Runs a handler or a kernel's body with all threads of its block, for unit tests without a GPU;
+// link carillon::testing. A forgotten or divergent barrier is an error. A race shows as results
+// that differ between seeds, or as a report of the thread sanitizer (docs/guide/testing.md).
 #pragma once
 
 #include <concepts>
@@ -29,15 +28,15 @@
 namespace carillon::testing {
 
 struct BlockOptions {
-    unsigned threads = 0;          // at most 1024; 0: the handler's own number, or one for a body
+    unsigned threads = 0;          // at most 1024; 0: the handler's own number, or 1 for a body
     std::uint64_t first_seed = 0;  // a seed decides the order of the threads
-    unsigned seeds = 100;          // how many seeds, from the first one on
+    unsigned seeds = 100;          // number of seeds, from the first one on
     unsigned block = 0;            // the value of block::index()
-    // For each thread, at least 16 KiB of address space; only the used part takes memory.
+    // Bytes of address space for each thread, at least 16 KiB; only the used part takes memory.
     std::size_t stack_bytes = std::size_t{256} * 1024;
 };
 
-// A fault of a block's threads. The same seed shows it again. If this error or an exception of a
+// A fault in a block's threads; the same seed shows it again. If this error or an exception of a
 // thread ends a block, its waiting threads end where they are, and nothing on their stacks is
 // destroyed.
 class BlockError : public Error {
@@ -50,8 +49,8 @@ class BlockError : public Error {
     std::uint64_t seed_;
 };
 
-// Some threads wait at a barrier, or at a vote of their warp, that others do not reach: the others
-// have returned or wait elsewhere. The text names the threads and where they are.
+// Some threads wait at a barrier, or at a vote of their warp, that the others do not reach: those
+// have returned or wait elsewhere. The text names the threads and their places.
 class BarrierError : public BlockError {
     using BlockError::BlockError;
 };
@@ -65,9 +64,9 @@ class RaceError : public BlockError {
 
 namespace carillon::detail {
 
-// Runs the threads of one block together, once for each seed: every thread calls `each_thread`,
-// then the caller's thread calls after(seed), if there is one. Throws UsageError for the options,
-// and OutOfMemoryError.
+// Runs the threads of one block together, once for each seed: every thread calls `each_thread`, and
+// then the caller's thread calls after(seed), if given. Throws UsageError for the options,
+// OutOfMemoryError.
 void run_threads(testing::BlockOptions const& options, std::function<void()> const& each_thread,
                  std::function<void(std::uint64_t seed)> const& after);
 
@@ -105,7 +104,7 @@ template <class Reply>
     return same_replies(one.reply(), other.reply());
 }
 
-// The text by the type's own operator<<, or else its bytes.
+// Prints by the type's own operator<<, or else prints its bytes.
 template <class Reply>
 [[nodiscard]] std::string text_of(Reply const& reply) {
     std::ostringstream text;
@@ -130,7 +129,7 @@ template <class Handler, class Request>
 using ReplyOfHandler = std::conditional_t<std::is_void_v<ResultOf<Handler, Request>>, Done,
                                           ResultOf<Handler, Request>>;
 
-// The replies of each thread to each request.
+// Each thread's replies to each request.
 template <class Reply>
 using RepliesOfThreads = std::vector<std::vector<Reply>>;
 
@@ -155,13 +154,13 @@ void handle_by_thread(Handler handler, std::vector<Request> const& requests,
     }
 }
 
-// Throws RaceError if a thread returned something else with this seed.
+// Throws RaceError if a thread returned another result with this seed.
 template <class Reply>
 void compare_replies(testing::BlockOptions const& options, std::uint64_t seed,
                      RepliesOfThreads<Reply> const& first, RepliesOfThreads<Reply> const& replies) {
     for (std::size_t i = 0; i != first.front().size(); ++i) {
         for (unsigned thread = 0; thread != options.threads; ++thread) {
-            Reply const one = first[thread][i];  // no reference: that of a bool is not one
+            Reply const one = first[thread][i];  // not a reference: vector<bool> has none
             Reply const other = replies[thread][i];
             if (same_replies(one, other)) continue;
             report_race(options, seed, i, thread, text_of(one), text_of(other));
@@ -173,13 +172,13 @@ void compare_replies(testing::BlockOptions const& options, std::uint64_t seed,
 
 namespace carillon::testing {
 
-// The replies of `handler` to `requests`, served in order as by a block of a kernel. Every thread
-// has a copy of the handler, all run it on the same request, and the reply is the first thread's
-// result. Before each request all threads run its idle(), if it has one. Each seed starts from the
-// beginning, and the results of every thread must be the same for each seed. The caller checks
-// other memory that the handler writes, with one seed at a time. Throws BarrierError and RaceError;
-// UsageError for the options and for shared variables that no block has room for; OutOfMemoryError;
-// and what the handler throws.
+// Returns the replies of `handler` to `requests`, served in order, like a block of a kernel does.
+// Every thread has a copy of the handler, all run it on the same request, and the reply is the
+// first thread's result. Before each request all threads run its idle(), if it has one. Each seed
+// starts from the beginning, and the results of every thread must be the same for each seed. The
+// caller checks other memory that the handler writes, with one seed at a time. Throws BarrierError
+// and RaceError; UsageError for the options and for shared variables that no block has room for;
+// OutOfMemoryError; and what the handler throws.
 template <class Handler, class Request>
 [[nodiscard]] auto run_block(Handler const& handler, std::vector<Request> const& requests,
                              BlockOptions options = {}) {
@@ -211,7 +210,7 @@ template <class Handler, class Request>
     return first.front();
 }
 
-// The reply to one request.
+// Returns the reply to one request.
 template <class Handler, class Request>
 [[nodiscard]] auto run_block(Handler const& handler, Request const& request,
                              BlockOptions const& options = {}) {
@@ -221,9 +220,9 @@ template <class Handler, class Request>
     return Reply(run_block(handler, std::vector<Request>{request}, options).front());
 }
 
-// Every thread of a block runs a copy of `body` as body(options.block), see launch(), once for each
-// seed. After each seed the caller's after(seed) checks the results and restores the initial state.
-// Throws what run_block() throws except RaceError, and what `after` throws.
+// Runs a copy of `body` as body(options.block) in every thread of a block, once for each seed, see
+// launch(). After each seed the caller's after(seed) checks the results and restores the initial
+// state. Throws what run_block() throws except RaceError, and what `after` throws.
 template <class Body>
 void run_body(Body const& body, BlockOptions options = {},
               std::function<void(std::uint64_t seed)> const& after = nullptr) {
@@ -244,9 +243,9 @@ void run_body(Body const& body, BlockOptions options = {},
     });
 }
 
-// While it lives, kernels that start on emulated devices of this process run each of their blocks
-// with all of the block's threads, in an order that `seed` decides. A block that throws, also a
-// BarrierError, ends its kernel like an exception of a handler.
+// While it lives, kernels that start on emulated devices of this process run each block with all
+// its threads, in an order that `seed` decides. An exception in a block, including a BarrierError,
+// ends its kernel like an exception of a handler.
 class ThreadedBlocks {
    public:
     // Throws UsageError for `stack_bytes`, and while another ThreadedBlocks lives.

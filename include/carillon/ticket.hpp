@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tickets, which name requests whose replies are taken later.
+// `Ticket` and `Tickets`, from `Client::submit`: name requests whose replies are taken later.
 #pragma once
 
 #include <atomic>
@@ -12,22 +12,22 @@
 namespace carillon {
 
 namespace detail {
-// A number for each client of this process, which its tickets have. No two are equal.
+// Returns a new number for a client of this process, which its tickets carry. No two are equal.
 [[nodiscard]] inline std::uint64_t new_ticket_issuer() {
     static std::atomic<std::uint64_t> last{0};
-    // Relaxed: numbers have to differ, and nothing is published with one.
+    // Relaxed: the numbers must only differ; they publish nothing.
     return last.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 }  // namespace detail
 
-// Names a submitted request, so that its reply can be taken once, at the client that gave the
-// ticket. No two tickets are equal. A dropped ticket occupies its place at the client for good:
-// take, wait for or abandon each.
+// Names a submitted request. Its reply can be taken once, from the client that made the ticket. No
+// two tickets are equal. A dropped ticket occupies its place in the client forever: take, wait for
+// or abandon each.
 class [[nodiscard]] Ticket {
    public:
     Ticket() = default;  // names no request
-    // `number` counts the requests of client `issuer`. `slot` is where the client keeps the
-    // request's state, if the number does not tell.
+    // `number` counts the requests of client `issuer`. `slot` is the place of the request's state
+    // in the client, if the number does not tell it.
     Ticket(std::uint64_t issuer, std::uint64_t number, std::uint32_t slot = 0)
         : issuer_(issuer), number_(number), slot_(slot) {}
     [[nodiscard]] std::uint64_t issuer() const { return issuer_; }
@@ -53,27 +53,26 @@ class [[nodiscard]] CommandTicket : public Ticket {
         delete;
 };
 
-// Names requests that a channel's client sent in a row (Client::submit_n). It can be used in place
-// of each single Ticket.
+// Names requests that a client sent in a row (`Client::submit_n`). Its elements are tickets.
 class [[nodiscard]] Tickets {
    public:
     Tickets() = default;  // names no requests
-    // For `count` requests of client `issuer`, the first of which has the number `first`.
+    // For `count` requests of client `issuer`, from the number `first` on.
     Tickets(std::uint64_t issuer, std::uint64_t first, std::size_t count)
         : issuer_(issuer), first_(first), count_(count) {}
     [[nodiscard]] std::size_t size() const { return count_; }
     [[nodiscard]] bool empty() const { return count_ == 0; }
-    // The ticket of one request. Throws UsageError for an index that is too large.
+    // Returns the ticket of one request. Throws UsageError for an index that is too large.
     [[nodiscard]] Ticket operator[](std::size_t index) const {
         if (index >= count_) throw UsageError("Tickets::operator[]", "there are not so many");
         return {issuer_, first_ + index};
     }
-    // The tickets behind the first `count`; none if there are no more.
+    // Returns the tickets behind the first `count`; none if there are no more.
     [[nodiscard]] Tickets after(std::size_t count) const {
         std::size_t const gone = count < count_ ? count : count_;
         return {issuer_, first_ + gone, count_ - gone};
     }
-    // Adds the tickets of requests that were sent right after these. Throws UsageError for others.
+    // Appends tickets of requests that were sent right after these. Throws UsageError for others.
     void append(Tickets const& more) {
         if (more.count_ == 0) return;
         if (count_ == 0) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the CPU waits for the device: it polls, and never longer than its timeout.
+// `HostWait`: how the CPU waits for the device. It polls, and never longer than its timeout.
 #pragma once
 
 #include <chrono>
@@ -15,19 +15,19 @@
 
 namespace carillon {
 
-// The action between two polls. All styles but `spin` yield the processor after a while, so that
-// more threads than processors can make progress.
+// The action between two polls. All styles except `spin` yield the processor after a while, so that
+// all threads make progress if there are more of them than processors.
 enum class WaitStyle : std::uint8_t {
-    spin,    // nothing: a GPU answers within microseconds
-    pause,   // leave room for the core's other thread
-    yield,   // yield at every poll: more threads than processors
+    spin,    // do nothing: a GPU answers within microseconds
+    pause,   // leave execution units to the core's other thread
+    yield,   // yield at every poll: for more threads than processors
     tpause,  // sleep lightly for a fraction of a microsecond (TPAUSE)
-    umwait,  // sleep lightly until the awaited line is written (UMONITOR, UMWAIT); as tpause if
+    umwait,  // sleep lightly until the awaited line is written (UMONITOR, UMWAIT); like tpause if
              // that line is unknown
 };
 
 [[nodiscard]] std::string_view to_string(WaitStyle style);  // its name, such as "spin"
-// The style of that name, if there is one.
+// Returns the style of that name, or nothing.
 [[nodiscard]] std::optional<WaitStyle> wait_style(NameArgument name);
 // Whether this CPU has the instructions.
 [[nodiscard]] bool supported(WaitStyle style);
@@ -41,7 +41,7 @@ namespace detail {
 
 }  // namespace detail
 
-// Waits by polling, in a style. `Cpu` has the instructions.
+// Waits by polling, in a style. `Cpu` provides the instructions.
 template <class Cpu>
 class BasicHostWait {
    public:
@@ -58,8 +58,7 @@ class BasicHostWait {
         });
     }
 
-    // The style for a kernel of `blocks` blocks on a device of such traits, or `chosen` if that is
-    // given.
+    // The default style for a kernel of `blocks` blocks on a device with such traits, or `chosen`.
     [[nodiscard]] static BasicHostWait for_kernel(DeviceTraits const& traits, unsigned blocks,
                                                   std::optional<Style> chosen = {}) {
         if (chosen) return BasicHostWait(*chosen);
@@ -71,15 +70,14 @@ class BasicHostWait {
         return detail::cpu::available_processors() <= blocks;
     }
 
-    [[nodiscard]] Style style() const { return style_; }  // as given, or as for_kernel() chose
+    [[nodiscard]] Style style() const { return style_; }  // given, or chosen by for_kernel()
 
-    // Polls until `poll()` is true, and returns true; or returns false when `timeout` has passed.
-    // About every millisecond, and once more at the timeout, it calls `while_waiting()`, which may
-    // throw. It polls once more after that call, so that it finds what came during the call, or
-    // while this thread did not run, before it throws or returns false. It reads the clock only
-    // after a few failed polls, so a short wait costs nothing but the polls. `watched()` is an
-    // address in the line whose next write the poll waits for, or nullptr. It is called before
-    // every sleep, since a poll may move on to another line.
+    // Polls until `poll()` is true and returns true, or returns false after `timeout`. About every
+    // millisecond, and at the timeout, it calls `while_waiting()`, which may throw. If that throws,
+    // or the timeout has passed, it polls once more, to find replies that came during the call or
+    // while this thread did not run. It reads the clock only after a few failed polls, so a short
+    // wait costs only the polls. `watched()` returns an address in the line whose next write the
+    // poll waits for, or nullptr. It is called before every sleep: a poll may move to another line.
     template <class Poll, class Watched, class WhileWaiting = DoNothing>
     [[nodiscard]] bool until(Poll&& poll, Watched&& watched, std::chrono::nanoseconds timeout,
                              WhileWaiting&& while_waiting = {}) const {
@@ -99,7 +97,7 @@ class BasicHostWait {
                 }
                 if (over) return poll();
             }
-            if (style_ == Style::spin) {  // until the next look: nothing but the polls
+            if (style_ == Style::spin) {  // only polls until the next look at the clock
                 for (unsigned i = 1; i < polls_between_looks; ++i) {
                     if (poll()) return true;
                 }
@@ -110,7 +108,7 @@ class BasicHostWait {
         }
     }
 
-    // Reads the clock, as a wait does.
+    // Reads the clock like a wait does, to have its code and data in the caches.
     void warm() const { (void)std::chrono::steady_clock::now(); }
 
     // Waits for memory at an unknown address: watches no line.
@@ -138,7 +136,7 @@ class BasicHostWait {
         return false;
     }
 
-    // The first poll after which the processor is yielded.
+    // The number of polls before the first yield.
     [[nodiscard]] std::uint64_t first_yield() const {
         switch (style_) {
             case Style::spin:
@@ -154,14 +152,14 @@ class BasicHostWait {
         return detail::cpu::polls_before_yield;
     }
 
-    // The polls between two looks take a few microseconds together. One sleep may take as long, and
-    // a yield much longer.
+    // The polls between two looks at the clock take a few microseconds together. One sleep may take
+    // as long, and a yield much longer.
     [[nodiscard]] bool looks_at_clock(std::uint64_t polls) const {
         if (polls >= first_yield() || style_ == Style::umwait) return true;
         return polls % (style_ == Style::tpause ? 16 : polls_between_looks) == 0;
     }
 
-    // Spends the time until the next poll. Returns true if it polled itself, successfully.
+    // Spends the time until the next poll. Returns true if it polled successfully itself.
     template <class Poll, class Watched>
     bool relax(std::uint64_t polls, Poll& poll, Watched& watched) const {
         bool const yields = polls >= first_yield();

@@ -35,7 +35,7 @@ void tell_that_members_are_not_compared(MessageType const& type) {
     say_line(
         fmt::format("carillon: the name and the size of {} are compared with the owner's, its "
                     "members are not: write CARILLON_MEMBERS(...), with all of them, into the "
-                    "struct and into each struct within it (docs/dev/protocol.md)",
+                    "struct and into each struct within it (docs/guide/processes.md)",
                     type.name));
 }
 

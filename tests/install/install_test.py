@@ -126,6 +126,17 @@ def findPackage():  # without device code, even if there is an nvcc
            EMULATED)
 
 
+def exampleProject():
+    """examples/project, as somebody copies it."""
+    project = WORK / "project"
+    shutil.copytree(SOURCE / "examples/project", project)
+    run(CMAKE, "-S", project, "-B", WORK / "build", *COMMON, f"-DCMAKE_PREFIX_PATH={TREE}",
+        "-DCARILLON_CUDA=off")
+    run(CMAKE, "--build", WORK / "build")
+    said = run(WORK / "build/app", CUDA_VISIBLE_DEVICES="")  # and that the device is emulated
+    check(said.endswith("42\n"), f"the project's program says: {said}")
+
+
 def findPackageWithNvcc():
     if not NVCC:
         skip("this build has no device code")

@@ -371,7 +371,7 @@ bool input_ended() {
     return ::poll(&input, 1, 0) == 1;
 }
 
-// PATH OBJECT: calls until its input ends, of one owner after the other, as docs/dev/protocol.md
+// PATH OBJECT: calls until its input ends, of one owner after the other, as docs/guide/processes.md
 // has it; how many calls were answered, and of how many that is unknown.
 int follow_owners(Arguments const& arguments) {
     std::string const& path = arguments.at(0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clients that follow their owner through restarts, by the loop of docs/dev/protocol.md. P are
+// Clients that follow their owner through restarts, by the loop of docs/guide/processes.md. P are
 // owners, C clients, each in a process of its own. CARILLON_RESTARTS: how many; scripts/restarts
 // asks for 1000.
 #include <fmt/format.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The calls of gdrcopy 2.6, made of Carillon: a program that was written for it compiles and runs
- * with this header and -lcarillon_gdrapi (docs/migrate/gdrcopy.md says what differs). The names, types and values
- * are gdrcopy's; what begins with carillon_ is not. Without gdrcopy's kernel module, and where the
- * driver lets no dma-buf be mapped, memory of Carillon's own can be pinned: carillon_gdr_alloc. */
+/* gdrcopy 2.6's calls for programs that were written for it, implemented by Carillon: they compile
+ * and run with this header and -lcarillon_gdrapi (docs/migrate/gdrcopy.md lists the differences).
+ * The names, types and values are gdrcopy's, except names that begin with carillon_. Without
+ * gdrcopy's kernel module, and if the driver cannot map dma-bufs, pin Carillon's own memory:
+ * carillon_gdr_alloc. */
 /* NOLINTBEGIN(modernize-use-using, modernize-deprecated-headers): C, and C++ alike */
 #ifndef CARILLON_COMPAT_GDRAPI_H
 #define CARILLON_COMPAT_GDRAPI_H
@@ -40,7 +41,7 @@ typedef struct gdr_mh_s {
 
 typedef enum gdr_pin_flags {
     GDR_PIN_FLAG_DEFAULT = 0,
-    GDR_PIN_FLAG_FORCE_PCIE = 1 /* through the PCIe bus, which these mappings go through always */
+    GDR_PIN_FLAG_FORCE_PCIE = 1 /* through the PCIe bus; these mappings always are */
 } gdr_pin_flags_t;
 
 typedef enum gdr_map_flags {
@@ -53,7 +54,7 @@ typedef enum gdr_map_flags {
 typedef enum gdr_mapping_type {
     GDR_MAPPING_TYPE_NONE = 0,
     GDR_MAPPING_TYPE_WC = 1,
-    GDR_MAPPING_TYPE_CACHING = 2, /* the emulated device's */
+    GDR_MAPPING_TYPE_CACHING = 2, /* on the emulated device */
     GDR_MAPPING_TYPE_DEVICE = 3,
     GDR_MAPPING_TYPE_MAX
 } gdr_mapping_type_t;
@@ -66,7 +67,7 @@ typedef enum gdr_attr {
 } gdr_attr_t;
 
 typedef struct gdr_info_v2 {
-    uint64_t va;          /* the device's address of the first byte that is mapped */
+    uint64_t va;          /* the device's address of the first mapped byte */
     uint64_t mapped_size; /* bytes */
     uint32_t page_size;
     uint64_t tm_cycles;     /* 0 */
@@ -79,43 +80,43 @@ typedef gdr_info_v2_t gdr_info_t;
 
 #pragma GCC visibility push(default)
 
-/* What returns an int gives 0, or an error of errno.h: EACCES in a child of fork() for what its
- * parent has opened, pinned or allocated. */
+/* Calls with an int result return 0 or an error of errno.h: EACCES in a child of fork() for
+ * anything that its parent opened, pinned or allocated. */
 
-/* NULL only for want of memory: that memory of this kind cannot be mapped is said by
- * gdr_pin_buffer. gdr_close lets go of all that is still pinned, or allocated. */
+/* gdr_open returns NULL only if no memory is left; gdr_pin_buffer fails if memory cannot be mapped.
+ * gdr_close unpins and frees everything that is still pinned or allocated. */
 gdr_t gdr_open(void);
 int gdr_close(gdr_t g);
 
-/* Any range of Carillon's device memory, of whichever of its libraries, and of CUDA's in the
- * thread's current context where this machine can map it. EINVAL for no such memory, ENOTSUP where
- * it cannot be mapped. `p2p_token` and `va_space`: 0. */
+/* Pin a range of device memory: of any Carillon library, or of CUDA in the thread's current context
+ * if this machine can map it. EINVAL for other memory, ENOTSUP if it cannot be mapped. `p2p_token`
+ * and `va_space`: 0. */
 int gdr_pin_buffer(gdr_t g, unsigned long addr, size_t size, uint64_t p2p_token, uint32_t va_space,
                    gdr_mh_t* handle);
 int gdr_pin_buffer_v2(gdr_t g, unsigned long addr, size_t size, uint32_t flags, gdr_mh_t* handle);
-/* Ends the mapping too. EINVAL for a handle of nothing that is pinned. */
+/* Unpins, and also unmaps. EINVAL for a handle without a pin. */
 int gdr_unpin_buffer(gdr_t g, gdr_mh_t handle);
 
-/* 0: pinned memory stays until it is unpinned, although it is freed before. */
+/* Sets `flag` to 0: pinned memory stays until it is unpinned, even if it is freed before. */
 int gdr_get_callback_flag(gdr_t g, gdr_mh_t handle, int* flag);
 
 int gdr_get_info_v2(gdr_t g, gdr_mh_t handle, gdr_info_v2_t* info);
 #define gdr_get_info gdr_get_info_v2
 
-/* From info.va on. EAGAIN where it is mapped already, EINVAL for more than was pinned and for a
- * mapping of another type than it can have. */
+/* Map pinned memory, from info.va on. EAGAIN if it is mapped already, EINVAL for more bytes than
+ * were pinned and for an unsupported type of mapping. */
 int gdr_map(gdr_t g, gdr_mh_t handle, void** va, size_t size);
 int gdr_map_v2(gdr_t g, gdr_mh_t handle, void** va, size_t size, int flags);
-/* EINVAL for another address or size than those of gdr_map. */
+/* EINVAL for an address or size that differs from gdr_map's. */
 int gdr_unmap(gdr_t g, gdr_mh_t handle, void* va, size_t size);
 
-/* Of any alignment and size, within the whole pages of GPU_PAGE_SIZE that are mapped. Bytes, and
- * words of 2, 4 and 8 bytes that are aligned there, are one store each. A store fence follows them.
- * EINVAL outside of the mapping. */
+/* Copy with any alignment and size, within the mapped pages of GPU_PAGE_SIZE. Bytes, and words of
+ * 2, 4 and 8 bytes that are aligned in the mapping, are one store each. A store fence follows them.
+ * EINVAL outside the mapping. */
 int gdr_copy_to_mapping(gdr_mh_t handle, void* map_d_ptr, void const* h_ptr, size_t size);
 int gdr_copy_from_mapping(gdr_mh_t handle, void* h_ptr, void const* map_d_ptr, size_t size);
 
-/* GDR_API_VERSION; of the driver too, whose module may not even be there. */
+/* Both return GDR_API_VERSION, also without a driver module. */
 void gdr_runtime_get_version(int* major, int* minor);
 int gdr_driver_get_version(gdr_t g, int* major, int* minor);
 int gdr_get_attribute(gdr_t g, gdr_attr_t attr, int* v);
@@ -123,16 +124,16 @@ int gdr_get_mapping_type_string(gdr_mapping_type_t mapping_type, char const** te
 
 /* ---- Not gdrcopy's ---- */
 
-/* Device memory that can be pinned on every machine: whole pages of GPU_PAGE_SIZE, at a multiple of
- * it, zeroed. Of the device that the environment variable CARILLON_DEVICE names ("emulated",
- * "cuda:1"); without it of the thread's current CUDA context, else of the first GPU, or the
- * emulated device where there is none, whose addresses are of this process. ENOMEM, ENOTSUP. */
+/* Allocates device memory that can be pinned on every machine: zeroed pages of GPU_PAGE_SIZE, at a
+ * multiple of it. The environment variable CARILLON_DEVICE names the device ("emulated", "cuda:1").
+ * The default is the device of the thread's current CUDA context, or else the first GPU, or else
+ * the emulated device, whose addresses belong to this process. ENOMEM, ENOTSUP. */
 int carillon_gdr_alloc(gdr_t g, size_t size, unsigned long* addr);
-/* EINVAL for an address that carillon_gdr_alloc of `g` has not given. */
+/* EINVAL for an address that is not from carillon_gdr_alloc with `g`. */
 int carillon_gdr_free(gdr_t g, unsigned long addr);
-/* Why the thread's last call of this header that failed did: "" if none has. Valid until its next
- * failure. Printed as well where GDRCOPY_ENABLE_LOGGING is set, and once in a process, whatever is
- * set, where CUDA's memory cannot be mapped. */
+/* Returns the reason why the thread's last failed call of this header failed, or "". It is valid
+ * until the next failure. It is also printed if GDRCOPY_ENABLE_LOGGING is set; that CUDA's memory
+ * cannot be mapped is always printed once per process. */
 char const* carillon_gdr_last_error(void);
 
 #pragma GCC visibility pop

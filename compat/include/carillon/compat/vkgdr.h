@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The calls of vkgdr 0.1, made of Carillon: a program that was written for it compiles and runs
- * with this header and -lvkgdr (docs/migrate/gdrcopy.md). The names, types and values are vkgdr's. */
+/* vkgdr 0.1's calls for programs that were written for it, implemented by Carillon: they compile
+ * and run with this header and -lvkgdr (docs/migrate/vkgdr.md). The names, types and values are
+ * vkgdr's. */
 /* NOLINTBEGIN(modernize-use-using, modernize-deprecated-headers): C, and C++ alike */
 #ifndef VKGDR_H
 #define VKGDR_H
@@ -15,7 +16,7 @@
 #define CARILLON_VKGDR_HAS_CUDA_H 1
 #endif
 #endif
-#if !defined(CARILLON_VKGDR_HAS_CUDA_H) /* as it has them */
+#if !defined(CARILLON_VKGDR_HAS_CUDA_H) /* the same types as in cuda.h */
 typedef int CUdevice;
 typedef unsigned long long CUdeviceptr;
 #endif
@@ -33,20 +34,20 @@ typedef struct vkgdr_memory* vkgdr_memory_t;
 
 typedef enum vkgdr_open_flags {
     VKGDR_OPEN_CURRENT_CONTEXT_BIT = 1, /* the device of the thread's CUDA context, not `device` */
-    VKGDR_OPEN_FORCE_NON_COHERENT_BIT = 2, /* flush and invalidate always do something */
-    VKGDR_OPEN_REQUIRE_COHERENT_BIT = 4    /* an error where they are needed */
+    VKGDR_OPEN_FORCE_NON_COHERENT_BIT = 2, /* make flush and invalidate always act */
+    VKGDR_OPEN_REQUIRE_COHERENT_BIT = 4    /* fail if they are needed */
 } vkgdr_open_flags;
 
-/* Why the thread's last vkgdr_open or vkgdr_memory_alloc gave NULL; NULL if it did not. The caller
- * frees it. */
+/* Returns the reason why the thread's last vkgdr_open or vkgdr_memory_alloc returned NULL; NULL if
+ * it did not. The caller frees the text. */
 VKGDR_API char* vkgdr_last_error(void);
 
-/* NULL where there is an error. Its memory may outlive it. */
+/* Returns NULL on error. The device's memory may outlive it. */
 VKGDR_API vkgdr_t vkgdr_open(CUdevice device, uint32_t flags);
 VKGDR_API void vkgdr_close(vkgdr_t g);
 
-/* In the thread's current CUDA context, which is of that device. `flags`: 0. NULL where there is an
- * error. */
+/* Allocates in the thread's current CUDA context, which must belong to that device. `flags`: 0.
+ * Returns NULL on error. */
 VKGDR_API vkgdr_memory_t vkgdr_memory_alloc(vkgdr_t g, size_t size, uint32_t flags);
 VKGDR_API void vkgdr_memory_free(vkgdr_memory_t mem);
 
@@ -56,7 +57,7 @@ VKGDR_API size_t vkgdr_memory_get_size(vkgdr_memory_t mem);
 VKGDR_API bool vkgdr_memory_is_coherent(vkgdr_memory_t mem);
 VKGDR_API size_t vkgdr_memory_non_coherent_atom_size(vkgdr_memory_t mem);
 
-/* Of a range in bytes; one that is no whole number of atoms is widened. */
+/* `offset` and `size` are in bytes; the range is widened to whole atoms. */
 VKGDR_API void vkgdr_memory_flush(vkgdr_memory_t mem, size_t offset, size_t size);
 VKGDR_API void vkgdr_memory_invalidate(vkgdr_memory_t mem, size_t offset, size_t size);
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The concepts of access policies. A policy is how one side touches memory. The ring, the channel
+// The concepts of access policies: a policy is how one side accesses memory. The ring, the channel
 // and everything above use only these concepts; every fence, intrinsic and line of PTX of the
 // project is inside a policy.
 //
 // To add a policy, write a small copyable class that models NearAccess, FarAccess or both, and
 // instantiate Producer and Consumer with it. It may have state. The policies below are templates
-// over the instructions of a machine (X86, DeviceInstructions): to run them on another machine,
-// such as a simulated bus, give them a class like those.
+// over a machine's instructions (X86, DeviceInstructions): to run them on another machine, such as
+// a simulated bus, give them a class like those.
 //
 //   policy        side                      near               far
 //   HostCached    CPU on host memory        16-byte loads      -
@@ -14,6 +14,7 @@
 //   DeviceNear    GPU on its own memory     16-byte, acquire   -
 //   DeviceFar     GPU on host memory        -                  16-byte, relaxed
 //   DeviceBulkFar the same, one thread      -                  lines and rows as one write
+//
 // HostCached and DeviceNear also claim. HostCached also models TellAccess, DeviceNear PairAccess
 // and KeepAccess, DeviceFar QuadAccess. Compiled for a CPU the Device policies are the emulated
 // device's.
@@ -47,22 +48,22 @@ concept NearAccess = WordAccess<P> && requires(P policy, Line const* line, std::
     { policy.load_line_ahead(line, quads) } -> std::same_as<Line>;
 };
 
-// The number of failed looks that take longer than a round trip, so that apparently nothing comes.
+// The number of failed looks that take longer than a round trip, so that no message seems to come.
 // A CPU looks more often in that time than a GPU: its policies specialise this.
 template <class P>
 inline constexpr std::uint32_t looks_within_a_trip = 64;
 
-// Near memory of a machine whose compiler must be told after a poll that all loaded words are used:
+// Near memory of a machine whose compiler must learn after a poll that all loaded words are used;
 // otherwise one load of the poll may wait for another.
 template <class P>
 concept KeepAccess = NearAccess<P> && requires(P policy, Quad const* quads, Line* lines) {
     policy.keep_whole(quads, std::size_t{1});
-    // Keeps the compiler from spilling piece by piece lines that are too many for registers.
+    // Keeps the compiler from spilling piece by piece those lines that exceed the registers.
     policy.keep_in_memory(lines);
 };
 
-// Calls keep_whole() if the policy has it. Call it on any path after a poll: best on one where no
-// message waits and that is rare, such as after many polls that found nothing.
+// Calls keep_whole() if the policy has it. Call it on any path after a poll, best on a rare one
+// where no message waits, such as after many failed polls.
 template <NearAccess Near>
 CARILLON_HD void keep_whole([[maybe_unused]] Near const& near, [[maybe_unused]] Quad const* quads,
                             [[maybe_unused]] std::size_t count) {
@@ -90,14 +91,14 @@ concept FarAccess = std::copyable<P> &&
     // Stores a line, or at least its first `size` quads, each untorn. `previous` is the tag that
     // the slot holds until now.
     policy.store_line(line, value, previous, size);
-    // Stores the lines of one message, in a row, which have `size` quads together.
+    // Stores the lines of one message, in a row; together they have `size` quads.
     policy.store_lines(line, lines, size, previous);
     // Stores `size` lines in a row. Payload i lies at where + 48 i and gets the first tag + i; its
     // slot holds the second tag + i until now.
     policy.store_payloads(line, where, size, previous, previous);
     // Stores one word after every load that precedes it in the program.
     policy.store_word(word, number);
-    // Makes stores to [where, where + size) leave this side without waiting for anything.
+    // Makes stores to [where, where + size) leave this side, without waiting.
     policy.commit(where, size);
     // Completes all earlier writes of this side before its next line.
     policy.release();
@@ -110,15 +111,14 @@ concept QuadAccess = FarAccess<P> && requires(P policy, Quad* to, Quad const& qu
     policy.store_quad(to, quad);
 };
 
-// Far memory to which the lines of several messages, one behind the other, leave together.
+// Far memory to which the lines of several consecutive messages leave together.
 template <class P>
 concept RowAccess = FarAccess<P> &&
     requires(P policy, Line* to, Line const& line, std::size_t count, std::size_t quads) {
     // Puts aside line number 1 of a row of at most 2, at least its first `quads` quads, or stores
     // it at once to its slot, `to`. The row begins with number 0.
     policy.template stage<2>(to, std::uint32_t{1}, line, quads);
-    // Stores the first `count` lines that were put aside, every quad untorn, from the first one's
-    // slot on.
+    // Stores the first `count` lines put aside, every quad untorn, from the first one's slot on.
     policy.template store_staged<2>(to, count, quads);
 };
 
@@ -139,7 +139,7 @@ concept ClaimAccess = NearAccess<P> &&
     { policy.compare_exchange(word, number, number) } -> std::same_as<std::uint64_t>;
 };
 
-// Claim memory in which a thread also tells the others its state.
+// Claim memory in which a thread also tells other threads its state.
 template <class P>
 concept TellAccess = ClaimAccess<P> &&
     requires(P policy, std::uint64_t* word, std::uint64_t number) {
@@ -147,7 +147,7 @@ concept TellAccess = ClaimAccess<P> &&
     policy.store_word(word, number);
 };
 
-// FarAccess::store_lines and store_payloads for a policy that stores line by line.
+// Implements FarAccess::store_lines and store_payloads for a policy that stores line by line.
 template <class Far>
 CARILLON_HD void store_lines_by_line(Far const& far, Line* to, Line const* lines, std::size_t quads,
                                      Tag previous) {
@@ -166,9 +166,9 @@ CARILLON_HD void store_payloads_by_line(Far const& far, Line* to, void const* pa
     }
 }
 
-// Calls `each` for the first `quads` quads of a line, on the CPU. It is no loop: GCC unrolls a loop
-// only after it has put the line into memory, from which it is then loaded again (a stream between
-// two CPU threads took three times as long).
+// Calls `each` for the first `quads` quads of a line, on the CPU. It is not a loop, because GCC
+// unrolls a loop only after it has stored the line in memory, and then loads it again (a stream
+// between two CPU threads took three times as long).
 template <class Do>
 CARILLON_ALWAYS_INLINE void each_quad(std::size_t quads, Do&& each) {
     if (quads > 0) each(std::size_t{0});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DeviceNear and DeviceFar: one device thread on its own memory and on the host's. Compiled for a
-// CPU they are the emulated device's.
+// DeviceNear and DeviceFar: the access policies of a device thread for its own memory and the
+// host's. Compiled for a CPU they are the emulated device's.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,8 @@
 CARILLON_BEGIN_POLICY_CODE
 namespace carillon::detail {
 
-// Pairs of words, claims and what keeps loads whole are the machine's own, if it has them.
+// A device thread on its own memory. Pairs, claims and whole loads are the machine's, if it has
+// them.
 template <GpuLoads Instructions>
 class BasicDeviceNear : public Instructions {
    public:
@@ -78,10 +79,10 @@ class BasicDeviceFar {
         gpu_.store_relaxed(to, value);
     }
 
-    // A GPU's stores leave by themselves.
+    // A GPU's stores leave without a commit.
     CARILLON_HD void commit(void const* /*where*/, std::size_t /*size*/) const {}
 
-    // Completes all stores before the block goes.
+    // Completes all stores before the block ends.
     CARILLON_HD void settle() const {
         if constexpr (GpuBulkStores<Instructions>) gpu_.settle_bulk();
     }
@@ -97,11 +98,10 @@ class BasicDeviceFar {
 
 // DeviceFar for one thread of a block. Messages of several lines, and several messages at once (a
 // row, even of one), leave as one write on the bus if the GPU can do that; with `lines_too` also
-// single lines.
-// A CPU's root complex takes a GPU's writes one after the other, about 100 ns for each: if many
-// blocks answer, they would wait for each other's quads. For a single block it takes 30 ns more
-// than a store of each quad (docs/dev/design.md). It orders no data outside the message: code with
-// such data uses DeviceFar.
+// single lines. A CPU's root complex takes a GPU's writes one after the other, about 100 ns for
+// each: if many blocks answer, they would wait for each other's quads. For a single block it takes
+// 30 ns more than a store of each quad (docs/dev/design.md). It does not order data outside the
+// message: code with such data uses DeviceFar.
 template <GpuBulkStores Instructions>
 class BasicDeviceBulkFar : public BasicDeviceFar<Instructions> {
     using Base = BasicDeviceFar<Instructions>;
@@ -138,14 +138,14 @@ using DeviceNear = BasicDeviceNear<DeviceInstructions>;
 using DeviceFar = BasicDeviceFar<DeviceInstructions>;
 using DeviceBulkFar = BasicDeviceBulkFar<DeviceInstructions>;
 
-// How a device thread spends an unsuccessful poll, and its clock.
+// How a device thread waits between failed polls, and its clock.
 class DeviceClock {
    public:
     // `oversubscribed`: more threads than processors; matters only on the emulated device.
     CARILLON_HD explicit DeviceClock(bool oversubscribed = false)
         : oversubscribed_(oversubscribed) {}
 
-    // After a poll that found nothing, the last of `polls` in a row: a GPU polls again at once.
+    // Call it after a failed poll, the last of `polls` in a row: a GPU polls again at once.
     CARILLON_HD void idle(std::uint32_t polls) const {
 #if defined(__CUDA_ARCH__)
         (void)polls;
@@ -154,10 +154,10 @@ class DeviceClock {
 #endif
     }
 
-    // Sleeps `ns`, at most 1 ms. On a GPU it takes from nothing to twice as long.
+    // Sleeps `ns`, at most 1 ms. On a GPU the time is between nothing and twice as long.
     CARILLON_HD void sleep(std::uint32_t ns) const { ThisGpu::sleep(ns); }
 
-    // Nanoseconds; the origin is the device's own. A GPU's clock ticks about every microsecond.
+    // Nanoseconds from the device's own origin. A GPU's clock ticks about every microsecond.
     [[nodiscard]] CARILLON_HD std::uint64_t now_ns() const { return ThisGpu::global_timer(); }
 
     // For times too short for now_ns(): cycles of the SM on a GPU.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// HostCached and HostMapped: the CPU on its own memory and on mapped memory of the other side.
+// HostCached and HostMapped: the CPU's policies for its own memory and for the other side's.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +23,8 @@ class RangeSync {
     ~RangeSync() = default;
 };
 
-// The CPU on its own, cached memory, where replies and credits arrive. Claims, and the states told
-// beside them, are among CPU threads, and the machine's own.
+// The CPU on its own, cached memory, where replies and credits arrive. Claims are made among CPU
+// threads, with the machine's own instructions, like the states told beside them.
 template <CpuLoads Cpu>
 class BasicHostCached : public Cpu {
    public:
@@ -60,8 +60,8 @@ using HostCached = BasicHostCached<X86>;
 template <>
 inline constexpr std::uint32_t looks_within_a_trip<HostCached> = 1024;
 
-// How the CPU stores into mapped memory: the instruction for one line, and whether the tags of its
-// quads are stored with it or after it.
+// How the CPU stores into mapped memory: the instruction for one line, and whether the quads' tags
+// are stored with it or after it.
 struct HostStores {
     StoreKind kind = StoreKind::cached;
     PublishMode mode = PublishMode::one_step;
@@ -75,19 +75,19 @@ struct HostStores {
 // The widest store into write-combining memory that this CPU has, and the mode that it needs.
 [[nodiscard]] HostStores best_mapped_stores();
 
-// The CPU on mapped memory, usually write-combining, for commands and credits towards the GPU. It
-// writes and never reads. Device::access() makes one for a device's memory.
+// The CPU on mapped memory, usually write-combining, for commands and credits to the GPU. It writes
+// and never reads. Device::access() makes one for a device's memory.
 template <CpuMappedStores Cpu>
 class BasicHostMapped {
    public:
-    // `read_back` is a word of the same device's memory, for a device that does not keep the order
-    // of the CPU's writes (DeviceInfo::data_order); nullptr for a device that does.
+    // `read_back` is a word of the same device's memory, for a device that may reorder the CPU's
+    // writes (DeviceInfo::data_order); nullptr for a device that does not.
     explicit BasicHostMapped(HostStores stores = best_mapped_stores(),
                              RangeSync const* sync = nullptr,
                              std::uint64_t const* read_back = nullptr, Cpu cpu = {})
         : stores_(stores), sync_(sync), read_back_(read_back), cpu_(cpu) {}
 
-    // Stores the whole line, however many quads are wanted: a line is one write on the bus.
+    // Stores the whole line, however many quads are wanted, because a line is one write on the bus.
     void store_line(Line* to, Line const& line, Tag previous,
                     std::size_t /*quads*/ = quads_per_line) const {
         if (stores_.mode == PublishMode::two_step) {
@@ -142,8 +142,8 @@ class BasicHostMapped {
         read_back();
     }
 
-    // Prefetches for a store to `where`: its code and, if the CPU looks it up, the translation of
-    // the address. It reads nothing across the bus and writes nothing.
+    // Prefetches the code of a store to `where` and, if the CPU looks it up, the translation of the
+    // address. It reads nothing across the bus and writes nothing.
     void warm(void const* where) const {
         cpu::prefetch(where);
         if constexpr (requires { cpu_.prefetch_stores(stores_.kind); }) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of the arguments of rings and channels. Each throws UsageError.
+// Checks of the arguments that rings and channels get. Each throws UsageError.
 #pragma once
 
 #include <cstddef>
@@ -23,22 +23,21 @@ void check_capacity(std::uint32_t capacity);
 // message comes after the last number.
 void check_first(Sequence first);
 
-// Checks an object that is lent to other processes: check_capacity, check_first, and that readers
-// are 1 to 1024.
+// Checks an object for other processes: check_capacity, check_first, and 1 to 1024 readers.
 void check_shared(std::uint32_t capacity, unsigned readers, Sequence first);
 // Returns `bytes`. Throws UsageError unless a chunk can have this size.
 std::uint32_t checked_chunk_bytes(std::size_t bytes);
 
 // Returns `memory`. Throws UsageError for none, for another device's, if it has no channel `index`,
-// or no room for messages of `shape`, whose capacity is ignored; and, unless it is
-// `for_its_kernel`, for a PersistentKernel's memory.
+// or no room for messages of `shape`, whose capacity is ignored; and for a PersistentKernel's
+// memory, unless it is `for_its_kernel`.
 [[nodiscard]] std::shared_ptr<ChannelMemory> checked_memory(Device const& device,
                                                             std::shared_ptr<ChannelMemory> memory,
                                                             unsigned index,
                                                             ChannelShape const& shape,
                                                             bool for_its_kernel);
 
-// Throws UsageError for messages at a null pointer, unless there are none.
+// Throws UsageError for messages at a null pointer, if there are any.
 template <class T>
 void require_messages(std::span<T> messages) {
     if (messages.data() != nullptr || messages.empty()) [[likely]]

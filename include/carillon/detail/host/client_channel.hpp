@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a client's requests travel through a channel of its own, and their replies, in order.
+// The end of a `Client` with its own channel, whose requests and replies travel in order.
 #pragma once
 
 #include <atomic>
@@ -29,11 +29,11 @@ struct Channels;  // kernel_options.hpp
 
 namespace carillon::detail {
 
-// A call sends through it and takes from it. Each way of a Client has its own.
+// A Client's end: a call sends and takes through it. Each way has its own.
 template <class Way, class Request, class Reply>
 class ClientEnd;
 
-// The kernel as a channel's client knows it. Every call looks at it first.
+// The kernel as a channel's client knows it. Every call reads it first.
 class KernelOfClient {
    public:
     // `kernel`: nullptr if nobody watches it.
@@ -43,7 +43,7 @@ class KernelOfClient {
     [[nodiscard]] HostWait const& wait_style() const { return wait_; }
     [[nodiscard]] bool answers() const { return kernel_ == nullptr || kernel_->answers(); }
     void require_open() const {
-        // Relaxed: a state other than `running` leads to what the mutex of the kernel orders.
+        // Relaxed: for a state other than `running`, the kernel's mutex orders what follows.
         if (kernel_ != nullptr && kernel_->state_word().load(std::memory_order_relaxed) !=
                                       KernelState::running) [[unlikely]]
             kernel_->require_open();
@@ -66,7 +66,7 @@ using ClientChannel =
     HostChannel<typename MessageOf<Request>::Wire, typename MessageOf<Reply>::Wire,
                 typename MessageOf<Reply>::Near, typename MessageOf<Request>::Far, KernelOfClient>;
 
-// Neither copied nor moved.
+// The end for Channels. Neither copied nor moved.
 template <class Request, class Reply>
 class alignas(64) ClientEnd<Channels, Request, Reply> : public ClientChannel<Request, Reply> {
     using Base = ClientChannel<Request, Reply>;
@@ -92,7 +92,7 @@ class alignas(64) ClientEnd<Channels, Request, Reply> : public ClientChannel<Req
     }
 
     // Channel `index` of the device's `memory`. `kernel`: nullptr if nobody watches it. `doorbell`:
-    // the host's address of what rings for a block that watches many channels; or nullptr.
+    // the host's address of the doorbell of a block that watches many channels; or nullptr.
     ClientEnd(Device const& device, std::shared_ptr<ChannelMemory> memory, unsigned index,
               HostWait wait, std::shared_ptr<ChannelPeer> kernel = nullptr,
               std::uint64_t* doorbell = nullptr, MessageOf<Request> const& request = {},
@@ -102,7 +102,7 @@ class alignas(64) ClientEnd<Channels, Request, Reply> : public ClientChannel<Req
                                 std::move(kernel), doorbell),
                     request, reply) {}
 
-    // The channel of a kernel that the user writes, which has types.
+    // The channel of a kernel of the user's own, which has types.
     explicit ClientEnd(Device const& device,
                        std::uint32_t capacity = 256) requires(!IsBytes<Request> && !IsBytes<Reply>)
         : ClientEnd(own_channel(device, ChannelShape::of<Request, Reply>(capacity))) {}
@@ -120,7 +120,7 @@ class alignas(64) ClientEnd<Channels, Request, Reply> : public ClientChannel<Req
     [[nodiscard]] static Ticket ticket(std::uint64_t issuer, Sent number) {
         return {issuer, number};
     }
-    // Throws UsageError when no reply is outstanding for such a ticket.
+    // Throws UsageError if no reply is outstanding for the ticket.
     [[nodiscard]] Sent find(Ticket const& ticket) {
         this->require_valid(ticket.number());
         return ticket.number();
@@ -138,7 +138,7 @@ class alignas(64) ClientEnd<Channels, Request, Reply> : public ClientChannel<Req
     }
 
    private:
-    // A call looks at nothing here.
+    // calls do not read it
     ChannelParts parts_;
     [[no_unique_address]] MessageOf<Request> request_;
     [[no_unique_address]] MessageOf<Reply> reply_;

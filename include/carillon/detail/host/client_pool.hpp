@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a client's requests travel through a ring that all clients share, and their replies, in any
-// order.
+// The end of a `Client` of a pool: its requests travel through a ring that all clients share, and
+// its replies come in any order.
 #pragma once
 
 #include <algorithm>
@@ -35,14 +35,14 @@ namespace carillon::detail {
 template <class Way, class Request, class Reply>
 class ClientEnd;  // client_channel.hpp
 
-// An end is moved, and not assigned.
+// The end for a Pool. Movable, not assignable.
 template <class Request, class Reply>
 class ClientEnd<Pool, Request, Reply> {
     // A reply that is outstanding, or room for one.
     struct Slot {
         Slot(ReplySlots const& reply_slots, std::uint32_t own) : claim(reply_slots, own) {}
         ReplySlotClaim<HostCached, true> claim;
-        std::uint64_t awaited = 0;  // number of the request whose reply it is for; 0: none
+        std::uint64_t awaited = 0;  // number of the request that the reply is for; 0: none
     };
 
    public:
@@ -50,7 +50,7 @@ class ClientEnd<Pool, Request, Reply> {
 
     [[nodiscard]] static MessageOf<Request> request() { return {}; }
 
-    // Throws UsageError when there are Pool::clients already.
+    // Throws UsageError if Pool::clients clients exist already.
     explicit ClientEnd(std::shared_ptr<PoolState> state)
         : state_(std::move(state)),
           producer_(MpmcProducerAccess::make<AddressedRequest<Request>>(
@@ -72,7 +72,7 @@ class ClientEnd<Pool, Request, Reply> {
     ~ClientEnd() = default;
 
     void require_own() const { mark_.require_own(); }
-    // It also gives up requests of clients that died.
+    // Also gives up requests of dead clients.
     void require_alive() const {
         require_place();
         state_->kernel().require_alive();
@@ -83,7 +83,7 @@ class ClientEnd<Pool, Request, Reply> {
     }
     [[nodiscard]] HostWait const& wait_style() const { return owned(state_).wait(); }
 
-    // Throws StoppedError when the kernel takes no more requests; nothing was sent then.
+    // Throws StoppedError if the kernel accepts no more requests; nothing was sent then.
     [[nodiscard]] std::optional<Sent> try_submit(Request const& request, OutOfLine data) {
         KernelSupervisor const& kernel = owned(state_).kernel();
         require_place();
@@ -109,7 +109,7 @@ class ClientEnd<Pool, Request, Reply> {
         return &slot;
     }
 
-    // A client whose thread has ended takes nothing: the slot may be another's.
+    // A client whose thread has ended takes nothing, because the slot may be another's.
     [[nodiscard]] bool try_take(Sent slot, Packed<Reply>& reply) {
         if (!producer_.has_place() || !slot->claim.template look<Reply>(reply)) return false;
         slot->claim.give_back();
@@ -117,17 +117,17 @@ class ClientEnd<Pool, Request, Reply> {
         return true;
     }
 
-    // The slot is the last to be tried: the reply is still to come.
+    // The slot will be tried last, because its reply is still to come.
     void abandon(Sent slot) {
         if (producer_.has_place()) slot->claim.give_up();
         leave(*slot);
         std::rotate(free_.begin(), free_.end() - 1, free_.end());
     }
 
-    // The reply that a wait is for comes among others.
+    // A wait watches no line, because its reply comes among others.
     [[nodiscard]] static Line const* awaited() { return nullptr; }
 
-    // Looks at what the next request will claim; its places for replies are the last of free_.
+    // Reads what the next request will claim; its places for replies are the last of free_.
     void warm() {
         cpu::prefetch(&owned(state_).kernel().state_word());
         cpu::prefetch(record_);
@@ -138,7 +138,7 @@ class ClientEnd<Pool, Request, Reply> {
     [[nodiscard]] Ticket ticket(std::uint64_t issuer, Sent slot) const {
         return {issuer, slot->awaited, index_of(*slot)};
     }
-    // Throws UsageError when no reply is outstanding for such a ticket.
+    // Throws UsageError if no reply is outstanding for the ticket.
     [[nodiscard]] Sent find(Ticket const& ticket) {
         if (ticket.slot() < slots_.size()) {
             Slot& slot = slots_[ticket.slot()];
@@ -179,8 +179,8 @@ class ClientEnd<Pool, Request, Reply> {
         }
     }
 
-    // Takes the place of a slot, which becomes the last of `free_`; false if late replies are
-    // outstanding for all of them. A request that is sent from there is on record before.
+    // Takes a slot's place, which becomes the last of `free_`; false if late replies are
+    // outstanding for all of them. A request sent from there is recorded before.
     [[nodiscard]] bool claim() {
         for (std::size_t i = free_.size(); i-- > 0;) {
             Slot& slot = slots_[free_[i]];
@@ -206,7 +206,7 @@ class ClientEnd<Pool, Request, Reply> {
     std::uint64_t submitted_ = 0;  // the last request's number
     NoRoom full_{};                // the parts that had no room the last time
     std::vector<Slot> slots_;
-    std::vector<std::uint32_t> free_;  // of slots_
+    std::vector<std::uint32_t> free_;  // free indices of slots_
 };
 
 }  // namespace carillon::detail

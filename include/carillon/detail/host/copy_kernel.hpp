@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel that copies, and its channels: shared by DeviceReader and DeviceWriter.
+// The common part of DeviceReader and DeviceWriter on the host: their kernel and its channels.
 #pragma once
 
 #include <chrono>
@@ -15,15 +15,13 @@
 
 namespace carillon::detail {
 
-// The kernel of a DeviceReader or a DeviceWriter, on the host: the channels of its blocks, its
-// life, and memory through which bytes pass.
+// The kernel of a DeviceReader or a DeviceWriter, on the host: its blocks' channels, its life, and
+// memory through which bytes pass.
 class CopyKernel {
    public:
-    // Slots of a channel: more than the lines of one reply, so that the device looks for room when
-    // nobody waits for it.
+    // Slots of a channel: more than a reply's lines, so that looks for room delay nobody.
     static constexpr std::uint32_t capacity = 64;
-    // Data that pass through our memory keep their remainder by this, so that they are copied in
-    // vectors.
+    // Data in the kernel's memory keep their remainder by this, to be copied in vectors.
     static constexpr std::size_t vector_bytes = 16;
     // A block's share of a copy is usually a multiple of this.
     static constexpr std::size_t share_unit = 128;
@@ -34,9 +32,9 @@ class CopyKernel {
    protected:
     using Queue = CopyQueue<HostCached, HostMapped>;
 
-    // `Body` is what its blocks run, `options` are the reader's or the writer's. Throws UsageError
-    // for options that no kernel can have, and what Device::allocate throws. The user launches the
-    // kernel: kernel().run().
+    // `Body` is the blocks' code, `options` are the reader's or the writer's. Throws UsageError for
+    // options that no kernel can have, and what Device::allocate throws. The user calls
+    // kernel().run().
     template <class Body, class Options>
     CopyKernel(Device const& device, std::type_identity<Body> /*body*/, Options const& options,
                std::size_t buffer_size)
@@ -53,7 +51,7 @@ class CopyKernel {
     [[nodiscard]] Memory const& buffer() const { return buffer_; }
     [[nodiscard]] Queue& queue() { return queue_; }
     [[nodiscard]] Queue const& queue() const { return queue_; }
-    // Waits for `poll`, or until the kernel has ended; returns whether it came.
+    // Waits for `poll`, or until the kernel has ended; returns whether `poll` succeeded.
     template <class Poll>
     [[nodiscard]] bool wait_until(Poll&& poll, std::chrono::nanoseconds timeout) const {
         return wait_.until(poll, timeout, [this] { kernel_->require_alive(); });
@@ -72,7 +70,7 @@ class CopyKernel {
     std::shared_ptr<ChannelMemory> channels_;
     Queue queue_;
     HostWait wait_;
-    std::shared_ptr<KernelSupervisor> kernel_;  // goes first: the memory outlives the kernel
+    std::shared_ptr<KernelSupervisor> kernel_;  // destroyed first: the memory outlives the kernel
 };
 
 }  // namespace carillon::detail

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's side of copies that are cut into pieces: the blocks take pieces in turn, and answer
-// each when it is complete.
+// DeviceWriter's queue of copies, cut into pieces: the blocks take pieces in turn, and answer each
+// when it is complete.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@
 
 namespace carillon::detail {
 
-// Pieces are numbered from 1. Block (n - 1) mod blocks gets piece n, and a block answers in order:
-// so the next awaited answer is always that of one block.
+// Pieces are numbered from 1. Block (n - 1) mod blocks gets piece n, and blocks answer in order, so
+// the next awaited answer is always one block's.
 template <NearAccess Near, FarAccess Far>
 class CopyQueue {
    public:
@@ -33,7 +33,7 @@ class CopyQueue {
 
     // Puts a piece into the ring of the block whose turn it is, or returns false if that is full.
     // The CPU's writes before the first of the pieces that leave together come before all of them.
-    // The last piece that is outstanding may have several `answers`.
+    // The last outstanding piece may have several `answers`.
     [[nodiscard]] bool try_send(CopyRequest const& piece, std::uint32_t answers = 1) {
         // R1, pairs with R2: otherwise the device could copy older content.
         auto const data = released_ ? OutOfLine::none : OutOfLine::written;
@@ -50,10 +50,10 @@ class CopyQueue {
         far_.commit(where_, size_);
     }
 
-    // True when the block whose turn it is had no room just now.
+    // True if the block whose turn it is had no room just now.
     [[nodiscard]] bool was_full() { return block_of(sent_ + 1).requests.was_full(); }
 
-    // Takes the answers that have come.
+    // Takes the answers that have arrived.
     void take_replies() {
         take_replies([](auto const& /*reply*/) {});
     }
@@ -69,11 +69,11 @@ class CopyQueue {
             }
         }
     }
-    // Call it when all is done: the first block gets the next piece.
+    // Call it when all copies are complete: the first block gets the next piece.
     void begin_again() { sent_ = done_ = 0; }
 
-    // The last piece that was sent; and the last one that is complete with all before it, as far as
-    // take_replies() has seen.
+    // The last sent piece; and the last one known by take_replies() to be complete with all before
+    // it.
     [[nodiscard]] std::uint64_t sent() const { return sent_; }
     [[nodiscard]] std::uint64_t done() const { return done_; }
 

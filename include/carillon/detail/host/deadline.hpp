@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A timeout as a time on the clock, durations in texts, and errors of calls that timed out. Every
-// duration of the interface may have any value: 0 or less looks once, max() waits for ever.
+// Deadlines for calls with a timeout, durations in texts, and the errors of calls that timed out.
+// Durations may have any value: 0 or less looks once, max() waits forever.
 #pragma once
 
 #include <chrono>
@@ -12,7 +12,7 @@
 
 namespace carillon::detail {
 
-// A time beyond the clock's range is never.
+// A point in time. A time beyond the clock's range is never.
 class Deadline {
    public:
     using Clock = std::chrono::steady_clock;
@@ -45,17 +45,18 @@ class Deadline {
     Clock::time_point at_;
 };
 
-// In the largest unit that fits at least once, with four digits: "5 s", "1.5 ms".
+// The duration in the largest unit that fits at least once, with four digits: "5 s", "1.5 ms".
 [[nodiscard]] std::string duration_text(std::chrono::nanoseconds duration);
 
 // The place that had no room for a request.
 enum class NoRoom : std::uint8_t { channel, client, pool };
 
 // Throw the errors of calls that timed out. `size` is the capacity of the place without room.
-// `untaken` is the request whose reply occupies the next one's slot, if that is why; else 0.
+// `untaken` is the request whose reply occupies the next one's slot, if that is the reason;
+// otherwise 0.
 [[noreturn]] void throw_not_sent(NoRoom where, std::uint32_t size, std::uint64_t untaken = 0);
 [[noreturn]] void throw_no_reply();
-// For calls with several messages: how many were done, of all.
+// For calls with several messages: how many of all were done.
 [[noreturn]] void throw_not_all_sent(std::size_t sent, std::size_t all, std::uint32_t size,
                                      std::uint64_t untaken);
 [[noreturn]] void throw_not_all_taken(std::size_t taken, std::size_t all);

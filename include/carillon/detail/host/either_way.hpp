@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rings and mailboxes of bytes whose direction is known only at run time, and their ends on the
-// device: for bindings to other languages.
+// For bindings to other languages: rings and mailboxes of bytes whose direction is known only at
+// run time, and their ends on the device.
 #pragma once
 
 #include <memory>
@@ -18,11 +18,11 @@ namespace carillon::detail {
 template <Direction direction>
 using Way = std::integral_constant<Direction, direction>;
 
-// One of the two types, which is never moved.
+// An object of one of the two types; never moved.
 template <class ToDevice, class ToHost>
 class EitherWay {
    public:
-    // `name` is the user's word for it. `make(Way<direction>())` makes it.
+    // `name` is the user's word for the object. `make(Way<direction>())` makes it.
     template <class Make>
     EitherWay(char const* name, Direction direction, Make const& make) : name_(name) {
         if (direction == Direction::to_device) {
@@ -44,12 +44,12 @@ class EitherWay {
         if (auto* const one = std::get_if<1>(&one_)) return **one;
         throw UsageError(std::string("the ") + name_ + " is to the device: this side " + does);
     }
-    // Calls `use` with it.
+    // Calls `use` with the object.
     template <class Use>
     decltype(auto) visit(Use const& use) const {
         return std::visit([&](auto const& one) -> decltype(auto) { return use(*one); }, one_);
     }
-    // The device's end, for a thread that stands in for a kernel's. Throws like device_handle().
+    // The device's end, for a thread instead of a kernel. Throws what device_handle() throws.
     [[nodiscard]] auto emulated_end() const {
         using Ends = EitherWay<typename ToDevice::DeviceEnd, typename ToHost::DeviceEnd>;
         return Ends(name_, direction(), [&]<Direction direction>(Way<direction> /*way*/) {

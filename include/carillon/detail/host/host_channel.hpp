@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CPU's ends of a channel and what became of each request. Nothing here waits.
+// The CPU's ends of a channel, for clients, and the fate of each request. Nothing here waits.
 #pragma once
 
 #include <cstddef>
@@ -14,21 +14,21 @@
 
 namespace carillon::detail {
 
-// A kernel that nobody drains.
+// A kernel that never drains.
 struct AlwaysOpen {
     static void require_open() {}
     static void warm() {}
 };
 
-// Sequence numbers name the requests. Neither copied nor moved. `Kernel`: what the client knows of
-// the kernel; its require_open() throws when no request may be sent any more.
+// A channel whose requests are named by sequence numbers. Neither copied nor moved. `Kernel` is the
+// client's knowledge of the kernel: its require_open() throws when no more requests may be sent.
 template <class Request, class Reply, class Near, class Far, class Kernel = AlwaysOpen>
 class HostChannel : public Kernel {
    public:
-    // `doorbell`: where a block that watches many channels hears of a request; nullptr: it polls
-    // the ring itself. `counters`: where the channel counts; nullptr: nobody looks. If any block
-    // serves the channel, the credit of `requests` is counters->taken: a request whose reply has
-    // been taken was taken, too.
+    // `doorbell`: the word that tells a block with many channels of a request; nullptr: the block
+    // polls the ring. `counters`: the channel's counts; nullptr: nobody reads them. If any block
+    // serves the channel, the credit of `requests` is counters->taken, because a request whose
+    // reply was taken was taken, too.
     HostChannel(RingView const& requests, RingView const& replies, Near near, Far far,
                 std::uint64_t* doorbell = nullptr, CounterWords* counters = nullptr,
                 ServedBy served_by = ServedBy::one_block, Kernel const& kernel = {})
@@ -44,9 +44,9 @@ class HostChannel : public Kernel {
     }
     HostChannel& operator=(HostChannel&&) = delete;
 
-    // Sends a request, or returns nothing when as many replies are outstanding as there are slots.
-    // Throws as require_open(), which it calls after all_answered() has become false for the
-    // request; nothing was sent then.
+    // Sends a request, or returns nothing if as many replies are outstanding as there are slots.
+    // Throws what require_open() throws, which it calls after all_answered() has become false for
+    // the request; nothing was sent then.
     [[nodiscard]] std::optional<Sequence> try_submit(Request const& request, OutOfLine data) {
         if (places(1) == 0) [[unlikely]] {
             Kernel::require_open();
@@ -70,8 +70,8 @@ class HostChannel : public Kernel {
         return number;
     }
 
-    // Sends the first ones of `count` requests, as many as there is room for, with one fence, and
-    // returns how many. The first has the number next(). Throws as try_submit().
+    // Sends the first of `count` requests, as many as there is room for, with one fence, and
+    // returns how many. The first has the number next(). Throws what try_submit() throws.
     [[nodiscard]] std::size_t try_submit_n(Request const* requests, std::size_t count,
                                            OutOfLine data) {
         std::size_t const most = places(count);
@@ -92,14 +92,14 @@ class HostChannel : public Kernel {
     // The number that the next request will get.
     [[nodiscard]] Sequence next() const { return requests_.next(); }
 
-    // Takes the reply to request `number`, which is valid, into `reply` if it has come.
+    // Takes the reply to request `number`, which is valid, into `reply` if it has arrived.
     [[nodiscard]] bool try_take(Sequence number, Packed<Reply>& reply) {
         if (replies_.next() != number) [[unlikely]]
             return take_out_of_order(number, reply);
         return take_next(reply);
     }
 
-    // Gives a reply up: it is dropped when it comes.
+    // Gives a reply up: it is dropped when it arrives.
     void abandon(Sequence number) {
         CounterWords::count(counters_->dropped);
         if (was_received(number)) {
@@ -109,14 +109,14 @@ class HostChannel : public Kernel {
         }
     }
 
-    // Throws UsageError when no reply is outstanding to `number`.
+    // Throws UsageError if no reply to `number` is outstanding.
     void require_valid(Sequence number) {
         if (is_outstanding(number)) [[likely]]
             return;
         throw UsageError("no reply is outstanding for this ticket");
     }
 
-    // Does what try_submit() and try_take() do but for sending and taking.
+    // Runs everything that try_submit() and try_take() run, except sending and taking.
     void warm() {
         Kernel::warm();
         requests_.warm();
@@ -124,10 +124,9 @@ class HostChannel : public Kernel {
     }
 
     // Whether no request is being submitted, and the device has answered every submitted one; any
-    // thread may ask. After a change of what open() looks at, and hear_announced(), no request
-    // follows that this does not know of. One block answers requests in order, and the last reply
-    // stays where it is until another request has been submitted; so does a reply that was not
-    // taken.
+    // thread may call it. After a change of what open() looks at, and hear_announced(), it knows of
+    // all requests that will follow. One block answers requests in order, and the last reply stays
+    // in its slot until another request has been submitted; so does a reply that was not taken.
     [[nodiscard]] bool all_answered() const {
         // Relaxed: it is compared with a tag, and needs no order with the line.
         Sequence const last = CounterWords::load(announced_);
@@ -139,19 +138,19 @@ class HostChannel : public Kernel {
         return replies_.holds(last);
     }
 
-    // The request whose reply has come, was not taken, and is at the next one's place; 0: none.
+    // The request whose untaken reply occupies the next one's place; 0: none.
     [[nodiscard]] Sequence untaken() const {
         Kept const& place = kept_[requests_.next() & (requests_.capacity() - 1)];
         return place.state == State::arrived ? place.number : 0;
     }
 
-    // The line in which the next reply will come.
+    // The line in which the next reply will arrive.
     [[nodiscard]] Line const* awaited() const { return replies_.awaited(); }
 
    private:
     enum class State : std::uint8_t { none, arrived, abandoned };
-    // The state of a request whose reply came before others that are awaited, or was given up
-    // before it came. A client that takes replies in order has none.
+    // The state of a request whose reply came before other awaited ones, or was given up before it
+    // came. A client that takes replies in order has none.
     struct Kept {
         Packed<Reply> reply{};
         Sequence number = 0;
@@ -174,7 +173,7 @@ class HostChannel : public Kernel {
         return kept_count_ == 0 ? State::none : place(number).state;
     }
 
-    // Counts the requests whose replies have not been taken from the ring.
+    // The number of requests whose replies have not been taken from the ring.
     [[nodiscard]] std::uint64_t outstanding() const { return requests_.next() - replies_.next(); }
     [[nodiscard]] bool was_received(Sequence number) const { return number < replies_.next(); }
     [[nodiscard]] bool is_outstanding(Sequence number) {
@@ -182,8 +181,8 @@ class HostChannel : public Kernel {
         return was_received(number) && state_of(number) == State::arrived &&
                place(number).number == number;
     }
-    // How many of the next `count` requests have a place for their replies: none waits at the place
-    // of another. It looks anew if fewer are known.
+    // How many of the next `count` requests have a free place for their replies. Looks again if
+    // fewer are known.
     [[nodiscard]] std::size_t places(std::size_t count) {
         if (places_ < count) look_for_places(count);
         return places_ < count ? places_ : count;
@@ -205,15 +204,15 @@ class HostChannel : public Kernel {
         detail::announce(&announced_, requests_.next() - 1 + most);
         return requests_.next();
     }
-    // Says that `pushed` of the `most` announced requests have been pushed.
+    // Records that `pushed` of the `most` announced requests were pushed.
     void submitted(std::size_t pushed, std::size_t most) {
         places_ -= static_cast<std::uint32_t>(pushed);
         tell_submitted();
         if (pushed != most) [[unlikely]]
             withdraw();
     }
-    // The replies to what a flush that throws (non-coherent memory) may have sent, from request
-    // `first` on, are dropped.
+    // Drops the replies to requests, from request `first` on, that a flush that throws
+    // (non-coherent memory) may have sent.
     void drop_from(Sequence first) {
         for (Sequence number = first; number != requests_.next(); ++number) abandon(number);
         tell_submitted();
@@ -221,26 +220,26 @@ class HostChannel : public Kernel {
     }
     // Announced requests that were not sent will not be sent.
     void withdraw() { CounterWords::store(announced_, requests_.next() - 1); }
-    // These tell watchers.
+    // for monitors
     void tell_submitted() { CounterWords::store(counters_->submitted, requests_.next() - 1); }
     void tell_taken() { CounterWords::store(counters_->taken, replies_.next() - 1); }
 
-    // The ring is full. Each request that meets that is counted once, however often it is tried.
+    // The ring is full. Each request that finds it full is counted once, however often it is tried.
     [[gnu::noinline]] void stall(bool nothing_sent = true) {
         if (stalled_ != requests_.next()) CounterWords::count(counters_->stalls);
         stalled_ = requests_.next();
-        // A reply that was given up and has come since leaves its place.
+        // A reply that was given up and has arrived since leaves its place.
         if (nothing_sent) (void)receive();
     }
 
-    // The next reply, if it has come.
+    // Takes the next reply, if it has arrived.
     [[nodiscard]] bool take_next(Packed<Reply>& reply) {
         if (!replies_.try_take(reply)) return false;
         tell_taken();
         return true;
     }
 
-    // A reply that came before others which were taken, or comes after some that are awaited.
+    // Takes a reply that came before others that were taken, or comes after some that are awaited.
     [[gnu::noinline]] bool take_out_of_order(Sequence number, Packed<Reply>& reply) {
         if (was_received(number)) {
             reply = place(number).reply;
@@ -253,7 +252,7 @@ class HostChannel : public Kernel {
         return take_next(reply);
     }
 
-    // Puts the next reply where its ticket's holder will look for it, and says whether it had come.
+    // Puts the next reply where its ticket's holder will look; returns whether it had arrived.
     [[gnu::noinline]] bool receive() {
         if (outstanding() == 0) return false;
         Sequence const number = replies_.next();
@@ -270,16 +269,16 @@ class HostChannel : public Kernel {
         return true;
     }
 
-    // A call looks at the members in this order: all until its request is stored are in the first
-    // line of a client, and those for the reply in the third at the latest.
-    mutable Sequence announced_ = 0;  // the last request that is sent, or about to be sent
-    std::uint32_t places_ = 0;        // so many more requests have a place for their replies
-    std::uint32_t kept_count_ = 0;    // of kept_, which nobody looks at while this is 0
+    // A call reads the members in this order: all that it reads before its request is stored are in
+    // a client's first line, and those for the reply in the third at the latest.
+    mutable Sequence announced_ = 0;  // the last request that is sent, or about to be
+    std::uint32_t places_ = 0;        // this many more requests have a place for their replies
+    std::uint32_t kept_count_ = 0;    // size of kept_, which is not read while this is 0
     Producer<Request, Far, Near, TailDoorbell, OneThread, ToldPages> requests_;
-    CounterWords* counters_;  // on a line of its own, which is only stored to
+    CounterWords* counters_;  // on a line of its own, only stored to
     Consumer<Reply, Near, Far> replies_;
     std::unique_ptr<Kept[]> kept_;
-    Sequence stalled_ = 0;  // the last request that met a full ring
+    Sequence stalled_ = 0;  // the last request that found the ring full
     CounterWords own_counters_{};
     ServedBy served_by_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The life of a persistent kernel, for the host: start, heartbeats both ways, drain, stop.
+// The life of a persistent kernel, on the host: start, heartbeats both ways, drain and stop.
 #pragma once
 
 #include <atomic>
@@ -29,7 +29,7 @@ namespace carillon::detail {
 
 class ExitHook;
 
-// The number of blocks; a pool has chosen it by then.
+// The number of blocks, which a pool has chosen by then.
 [[nodiscard]] inline unsigned blocks_of(KernelOptions const& options) {
     return options.blocks.value_or(1);
 }
@@ -38,15 +38,14 @@ class ExitHook;
     return {
         .blocks = blocks_of(options), .threads = threads, .start_timeout = options.start_timeout};
 }
-// Throws UsageError for options that no kernel can have. The code that makes the rings checks the
-// capacity.
+// Throws UsageError for options that no kernel can have, except the capacity.
 void check_options(KernelOptions const& options);
-// Chooses how many blocks a pool has, where the options do not say it. Throws UsageError for
-// options of another way than `Requests`.
+// Chooses a pool's number of blocks if the options do not give it. Throws UsageError for options of
+// another way than `Requests`.
 template <class Requests>
 void settle(Device const& device, KernelOptions& options);
 
-// How long a kernel lives without a heartbeat of its host; 0: for ever.
+// How long a kernel lives without a heartbeat of its host; 0: forever.
 [[nodiscard]] std::chrono::nanoseconds host_silence_limit(KernelOptions const& options,
                                                           DeviceTraits const& traits);
 // For a body whose blocks have their control and status lines in `memory`.
@@ -60,7 +59,7 @@ void settle(Device const& device, KernelOptions& options);
 // A running kernel and its memory: the part of PersistentKernel that is independent of its types.
 class KernelSupervisor final : public ChannelPeer {
    public:
-    // Everything that may fail comes before the launch: nothing could stop the kernel then. The
+    // All that may fail comes before the launch, because nothing could stop the kernel then. The
     // first of a block's channels in `memory` has its control and status lines. Throws SystemError.
     // The last shared_ptr ends the kernel. The object is never destroyed in a forked child, nor
     // while its thread is stuck in the driver.
@@ -70,13 +69,13 @@ class KernelSupervisor final : public ChannelPeer {
     KernelSupervisor& operator=(KernelSupervisor&&) = delete;
 
     void require_own() const { mark_.require_own(); }
-    // Takes the kernel over and waits until every block has reported that it runs, for the rest of
-    // start_timeout. Throws TimeoutError.
+    // Takes the kernel over; waits for the rest of start_timeout until every block runs. Throws
+    // TimeoutError.
     void run(RunningKernel kernel);
-    // Takes no new requests, waits until `answered`, and stops.
+    // Accepts no new requests, waits until `answered`, and stops.
     void drain(std::function<bool()> const& answered, std::chrono::nanoseconds timeout);
     void stop(std::chrono::nanoseconds timeout);
-    // Stops at the owner's end, waiting for at most options.stop_timeout.
+    // Stops at the owner's end, waiting at most options.stop_timeout.
     void end() noexcept;
     [[nodiscard]] bool running() const;
     [[nodiscard]] KernelState state() const;
@@ -87,7 +86,7 @@ class KernelSupervisor final : public ChannelPeer {
     [[nodiscard]] unsigned blocks() const { return blocks_of(options_); }
     [[nodiscard]] unsigned sm(unsigned block) const;
     [[nodiscard]] BlockBeats beats(unsigned block) const;
-    // Which of its two doorbell pages a started block watches.
+    // The one of its two doorbell pages that a started block watches.
     [[nodiscard]] unsigned doorbell_page(unsigned block) const;
 
     void require_open() const override;
@@ -99,19 +98,19 @@ class KernelSupervisor final : public ChannelPeer {
     struct Beat {
         std::uint64_t value = 0;
         Clock::time_point since;
-        std::uint64_t seen = 0;  // how many heartbeats were seen
+        std::uint64_t seen = 0;  // number of heartbeats seen
     };
 
     KernelSupervisor(Device const& device, std::shared_ptr<ChannelMemory> memory,
                      KernelOptions const& options, unsigned channels_per_block);
     // Deleter of the last shared_ptr.
     static void let_go(KernelSupervisor* supervisor) noexcept;
-    // Runs before the process unmaps the memory: static objects may still exist then.
+    // Runs before the process unmaps the memory; static objects may still exist then.
     void end_at_exit() noexcept;
-    // Waits a while until the thread has ended: it may be within the driver. Returns false if it
-    // has not, and still uses this object.
+    // Waits for a while until the thread has ended, which may be within the driver. Returns false
+    // if it has not ended, and still uses this object.
     [[nodiscard]] bool end_watcher() noexcept;
-    // Waits for the rest of end()'s time, and writes a line if the kernel has not ended.
+    // Waits for the rest of end()'s time, and reports a kernel that has not ended on stderr.
     void leave_kernel() noexcept;
     void ask_to_stop();
     // Asks the kernel to stop, and returns whether it ended within `timeout`.
@@ -122,11 +121,11 @@ class KernelSupervisor final : public ChannelPeer {
                    std::chrono::nanoseconds longest_silence);
     // Time since this block's heartbeat last changed. Reads the heartbeat.
     Clock::duration silent_for(unsigned block) const;
-    // running(); keeps an error for all later calls.
+    // Like running(), and keeps an error for all later calls.
     bool still_running();
     void keep_failure();
     [[nodiscard]] std::string why_ended() const;
-    // Why one of its blocks ended by itself; none if none did.
+    // The reason why one of its blocks ended itself; none if none did.
     [[nodiscard]] EndReason end_reason() const;
     [[nodiscard]] ChannelView leading_channel(unsigned block) const;
 
@@ -142,13 +141,13 @@ class KernelSupervisor final : public ChannelPeer {
     std::atomic<bool> told_to_stop_ = false;
     std::atomic<bool> drained_ = false;  // all is answered, but its end was not seen yet
     std::exception_ptr failure_;
-    RunningKernel running_;  // goes first: the memory outlives the kernel
+    RunningKernel running_;  // destroyed first: the memory outlives the kernel
     std::optional<Deadline> leave_by_;
     std::atomic<bool> launched_ = false;
     std::condition_variable_any wake_;
     std::binary_semaphore watcher_ended_{0};
     Thread watcher_;             // ends before anything that it uses
-    bool watcher_left_ = false;  // left behind within the driver
+    bool watcher_left_ = false;  // abandoned within the driver
     std::unique_ptr<ExitHook> at_exit_;
 };
 

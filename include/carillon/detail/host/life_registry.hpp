@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The threads that hold the places of an object, such as the producers of an MPMC ring, and their
-// deaths.
+// Knows which threads have the places of an object, such as MpmcRing's producers, and which died.
 #pragma once
 
 #include <atomic>
@@ -14,29 +13,29 @@
 
 namespace carillon::detail {
 
-// A thread holds a robust mutex as long as it has a place. If it ends without leaving, the kernel
-// tells the next thread that tries the mutex (POSIX, pthread_mutexattr_setrobust).
+// A thread holds a robust mutex while it has a place. If it ends without leaving, the kernel tells
+// the next thread that tries the mutex (POSIX, pthread_mutexattr_setrobust).
 class LifeRegistry {
    public:
     explicit LifeRegistry(unsigned size);
     ~LifeRegistry();
 
-    // A place for the calling thread, as a number: it differs each time a place is given out.
-    // Nothing if all are in use.
+    // Gives the calling thread a place, as a number that differs each time a place is given out;
+    // nothing if all are in use.
     [[nodiscard]] std::optional<unsigned> try_enter();
-    // From any thread. Does nothing if the place's thread was found dead, whoever has the place by
-    // now; otherwise frees the place if `close(index)` returns true.
+    // Any thread may call it. Does nothing if the place's thread was found dead, whoever has the
+    // place now; otherwise frees the place if `close(index)` returns true.
     void leave(unsigned number, std::function<bool(unsigned)> const& close) noexcept;
-    // The index of the place.
+    // The index of a place.
     [[nodiscard]] unsigned index(unsigned number) const { return number % size_; }
     [[nodiscard]] unsigned size() const { return size_; }
 
     // The number under which a thread has the place now; another one, or 0, once that thread was
-    // found dead. All accesses are relaxed: `reclaim` says what it orders.
+    // found dead. All accesses are relaxed: `reclaim` documents its order.
     [[nodiscard]] std::atomic<unsigned> const& holder(unsigned number) const;
 
-    // Calls `reclaim` with the places of dead threads, if there are any, and frees them if it
-    // returns true; otherwise the next call finds them again. Returns how many places it freed.
+    // Calls `reclaim` with the places of dead threads, if any, and frees them if it returns true;
+    // otherwise the next call finds them again. Returns how many places it freed.
     unsigned recover(std::function<bool(std::vector<unsigned> const&)> const& reclaim);
     // Whether a living thread has a place, for `reclaim`.
     [[nodiscard]] bool in_use(unsigned index) const;
@@ -48,7 +47,7 @@ class LifeRegistry {
     OwnedByProcess<Members> members_;
 };
 
-// Every producer has a place, and a record, for as long as it lives.
+// Every producer has a place and a record while it lives.
 class ProducerRegistry : private LifeRegistry {
    public:
     using LifeRegistry::holder;
@@ -69,7 +68,7 @@ class ProducerRegistry : private LifeRegistry {
     unsigned recover(
         MpmcRingView const& view, HostMapped const& far, HostCached const& near,
         std::function<void(unsigned)> const& reclaim = [](unsigned) {});
-    // Gives up the producer's current claim, which it could not write.
+    // Gives up the producer's current claim, whose lines it could not write.
     void give_up(unsigned number, MpmcRingView const& view, HostMapped const& far) const noexcept;
 
    private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A message for the host's ends: a type, or bytes of a size known at run time. All differences
-// between the two are in this class and its specialization for Bytes (bytes.hpp), so that a ring, a
-// mailbox, a chunk ring and a client have one body for both.
+// A message for the host's ends: a type, or bytes of a size known at run time. Only this class and
+// its specialization for Bytes (bytes.hpp) know the difference, so that a ring, a mailbox, a chunk
+// ring and a client have one body for both.
 #pragma once
 
 #include <concepts>
@@ -23,7 +23,7 @@ namespace carillon::detail {
 template <class T>
 concept IsBytes = std::same_as<T, Bytes>;
 
-// A type needs no data: an object of this class is empty.
+// A type needs no data, so an object of this class is empty.
 template <class T>
 struct MessageOf {
     using Wire = T;                       // the type that the ends move
@@ -31,13 +31,13 @@ struct MessageOf {
     using GivenRow = std::span<T const>;  // several of them
     using Room = T&;                      // the argument of a call that receives
     using RoomForRow = std::span<T>;      // room for several
-    using Near = HostCached;              // how the host's ends load it
+    using Near = HostCached;              // how the host's ends load the message
     using Far = HostMapped;               // how they store it
     using HostSends = HostProducer<T>;    // the ends of a ring
     using HostTakes = HostConsumer<T>;
     using DeviceSends = DeviceProducer<T>;
     using DeviceTakes = DeviceConsumer<T>;
-    struct Described {};  // a client's description of it, between processes
+    struct Described {};  // a client's description of it for another process
 
     MessageOf() = default;
     MessageOf(char const* /*what*/, Described const& /*type*/) {}
@@ -52,7 +52,7 @@ struct MessageOf {
     }
 
     [[nodiscard]] static T const& wire(T const& message) { return message; }
-    // Throws UsageError for messages at a null pointer, unless there are none.
+    // Throws UsageError for messages at a null pointer, if there are any.
     template <class Row>
     static void require(Row row) {
         require_messages(row);
@@ -66,7 +66,7 @@ struct MessageOf {
     [[nodiscard]] static Row rest(Row row, std::size_t done) {
         return row.subspan(done);
     }
-    // Calls `send` with the first ones of `row`, in the ends' form, and returns its result.
+    // Calls `send` with the first of `row`, in the ends' form, and returns its result.
     template <class Send>
     static auto send_first(GivenRow row, Send const& send) {
         return send(row);
@@ -81,7 +81,7 @@ struct MessageOf {
     [[nodiscard]] static bool refresh(Reader& reader, T& value) {
         return reader.refresh(value);
     }
-    // Takes the next messages into the first ones of `row`, and returns how many.
+    // Takes the next messages into the first of `row`, and returns how many.
     template <class End>
     static std::size_t take_row(End& end, RoomForRow row) {
         return end.try_pop_n(row.data(), row.size());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Descriptions of messages that two separately compiled processes compare first.
+// Descriptions of messages, which two processes compare before they exchange any.
 #pragma once
 
 #include <cstdint>
@@ -16,21 +16,21 @@ namespace carillon::detail {
 struct MessageType {
     std::uint32_t bytes = 0;
     std::uint32_t alignment = 0;
-    // A hash of its name, and of its parts as far as they are known; 0: only its size is known, and
-    // its name if it has one (name_of_bytes).
+    // A hash of its name, and of its known parts; 0: only its size is known, and its name if it has
+    // one (name_of_bytes).
     std::uint64_t layout = 0;
     std::uint64_t members = unsaid_members;  // members_of
     std::uint32_t slot_lines = 1;            // of a slot, for an object with slots
     std::string name;                        // for people
 };
 
-// The name of messages by bytes whose type's name is unknown.
+// The name of bytes whose type's name is unknown.
 inline constexpr std::string_view name_of_bytes = "bytes";
 
-// The name as in source; `mangled` itself if it is no type's name.
+// The name as in source; `mangled` itself if that is no type's name.
 [[nodiscard]] std::string type_name(char const* mangled);
 
-// `described` is the type that gives T's bytes their meaning, usually T itself.
+// Describes T. `described` is the type that gives T's bytes their meaning, usually T itself.
 template <class T, class Described = T>
 [[nodiscard]] MessageType message_type(std::uint32_t slot_lines = slot_lines_of<T>) {
     return {sizeof(T),
@@ -41,8 +41,7 @@ template <class T, class Described = T>
             type_name(mangled_name<Described>())};
 }
 
-// Adds a command, by its opcode, size and type, or a reply, by its size and type, to the type of a
-// packet.
+// Adds a command (opcode, size and type), or a reply (size and type), to the type of a packet.
 template <class One>
 void add_to(MessageType& packet, std::uint64_t opcode = 0) {
     std::uint64_t const number = (opcode << 32U) + (sizeof(One) << 16U) + alignof(One);
@@ -60,7 +59,7 @@ template <class Packet, class... Command>
     return type;
 }
 
-// The type of the packet for the replies; each reply counts with its command.
+// The type of the packet for replies; each reply counts with its command.
 template <class Messages, class... Command>
 [[nodiscard]] MessageType reply_packet_type(Commands<Command...> const* table) {
     MessageType type = packet_type<typename Messages::Reply>(table);
@@ -73,7 +72,7 @@ struct MessageTypes {
     MessageType request;
     MessageType reply;
 
-    // The types that a handler's clients send and take; a table describes packets of commands.
+    // The types that a handler's clients send and take; with a table, packets of commands.
     template <class Messages>
     [[nodiscard]] static MessageTypes of() {
         if constexpr (Messages::has_commands) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory of an MPMC ring, and the common state of its host threads.
+// The memory of an MpmcRing, and the common state of its host threads.
 #pragma once
 
 #include <algorithm>
@@ -45,8 +45,8 @@ class Pieces {
     std::size_t size_ = 0;
 };
 
-// Data that host and device write are apart: by two lines, which CPUs fetch in pairs, and by whole
-// atoms, so that the host flushes no atom that the device writes to.
+// The layout. Data that host and device write are two lines apart, because CPUs fetch lines in
+// pairs, and in separate atoms, so that the host flushes no atom that the device writes to.
 struct MpmcRingLayout {
     MpmcRingLayout(std::size_t capacity, std::size_t slot_lines, std::size_t stripe,
                    std::size_t producers, std::size_t atom)
@@ -87,7 +87,7 @@ class MpmcRingMemory {
 
     [[nodiscard]] MpmcRingView host_view() const { return host_; }
     [[nodiscard]] MpmcRingView device_view() const { return device_; }
-    // The memory that the host writes: far for its producers, or for its consumers' credits.
+    // The memory that the host writes: for its producers' lines, or for its consumers' credits.
     [[nodiscard]] Memory const& device_memory() const { return in_device_memory_; }
     // The records of the host's producers.
     [[nodiscard]] ProducerRecord* records() const { return records_; }
@@ -101,7 +101,7 @@ class MpmcRingMemory {
 };
 
 // The stripe of a host consumer, for recovery after its thread's death. Each end has its own
-// record, since another thread may still use the end. `begin` is stored with release and loaded
+// record, because another thread may still use the end. `begin` is stored with release and loaded
 // with acquire: `next` goes with it.
 struct alignas(64) ConsumerRecord {
     static constexpr Sequence none = 0;
@@ -126,24 +126,24 @@ struct MpmcRingState {
     HostMapped far;
     HostWait wait;
 
-    // A place for the calling thread; that of a dead thread if no other is free. Throws UsageError
-    // with `which` if all are in use.
+    // Enters the calling thread at a place; at that of a dead thread if no other is free. Throws
+    // UsageError with `which` if all are in use.
     [[nodiscard]] unsigned enter(std::string_view which);
     unsigned recover() { return registry.recover(memory.host_view(), far, HostCached(), reclaim); }
     void give_up(unsigned producer) const noexcept {
         registry.give_up(producer, memory.host_view(), far);
     }
 
-    // A place for a consumer, see enter().
+    // Enters a consumer, see enter().
     [[nodiscard]] unsigned enter_consumer(ConsumerRecord& record);
     // Leaves the stripes of dead consumers to others; returns how many had died.
     unsigned recover_consumers();
 
-    // Called for each of the host's producers that is found dead: ProducerRegistry::recover.
+    // Called for each host producer that is found dead, see ProducerRegistry::recover.
     std::function<void(unsigned)> reclaim = [](unsigned) {};
 };
 
-// `what` is the end that the thread has made.
+// `what` is the end whose thread has ended.
 [[noreturn]] void throw_maker_ended(std::string_view what);
 
 // Makes a producer for a class that has a ring; `which` is for errors.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Access to the pointer of a movable object, which is empty after a move.
+// Checked access to the pointer in a movable object, which is empty after a move.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@ namespace carillon::detail {
 
 [[noreturn]] void throw_moved_from();
 
-// The object at `pointer`, a smart pointer. Throws UsageError if it is empty, after a move.
+// Returns the object at `pointer`, a smart pointer. Throws UsageError if it is empty, after a move.
 template <class Pointer>
 [[nodiscard]] auto& owned(Pointer const& pointer) {
     if (pointer == nullptr) [[unlikely]]
@@ -20,7 +20,7 @@ template <class Pointer>
     return *pointer;
 }
 
-// Checks, too, that this is the object's own process; the object has require_own().
+// Also checks that this is the object's own process; the object has require_own().
 template <class Pointer>
 [[nodiscard]] auto& owned_here(Pointer const& pointer) {
     auto& object = owned(pointer);
@@ -28,8 +28,8 @@ template <class Pointer>
     return object;
 }
 
-// The door of a call to owned_here(pointer): returns what `body`, a member function or another
-// function, returns for that object and `arguments`.
+// The door of a call to owned_here(pointer): calls `body`, a member function or another function,
+// with that object and `arguments`, and returns its result.
 template <class Pointer, class Body, class... Arguments>
 decltype(auto) in_call_to(std::string_view call, Pointer const& pointer, Body&& body,
                           Arguments&&... arguments) {

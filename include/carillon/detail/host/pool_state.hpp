@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state that a pool's kernel and its clients share.
+// The state that a pool's kernel shares with its clients.
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,7 @@
 
 namespace carillon::detail {
 
-// The request that a client is sending, for recovery when its thread has died. All accesses are
+// The request that a client is sending, for recovery after its thread's death. All accesses are
 // relaxed: the thread's robust mutex orders its writes before the thread that finds it dead.
 struct alignas(64) ClientRecord {
     // 1 plus the slot whose request it sends; 0: none.
@@ -23,7 +23,7 @@ struct alignas(64) ClientRecord {
 };
 
 // The common state of a kernel and its pool's clients. Each client has its own reply slots, so that
-// they are known when its thread has died.
+// they are known after its thread's death.
 class PoolState {
    public:
     // Throws UsageError for options that do not fit a handler of that many threads.
@@ -32,7 +32,7 @@ class PoolState {
     PoolState& operator=(PoolState&&) = delete;
 
     [[nodiscard]] std::shared_ptr<ChannelMemory> const& blocks() const { return blocks_; }
-    // Whether the lanes of a warp share a block's messages: Pool::stripe.
+    // Whether the lanes of a warp share a block's messages, see Pool::stripe.
     [[nodiscard]] bool warps() const { return warps_; }
     [[nodiscard]] std::shared_ptr<MpmcRingState> const& ring() const { return ring_; }
     [[nodiscard]] std::uint32_t capacity() const { return ring_->memory.host_view().capacity; }
@@ -41,12 +41,12 @@ class PoolState {
     [[nodiscard]] ReplySlots device_reply_slots() const {
         return reply_slots_at(slots_.device_ptr());
     }
-    // The slots of each client: the most replies that it may have outstanding.
+    // The slots of each client: the most outstanding replies that it may have.
     [[nodiscard]] std::uint32_t replies() const { return replies_; }
     [[nodiscard]] std::uint32_t first_slot(unsigned client) const { return client * replies_; }
     [[nodiscard]] ClientRecord& record(unsigned client) { return records_[client]; }
 
-    // Whether every request that was sent has its reply; from any thread.
+    // Whether every sent request has its reply; from any thread.
     [[nodiscard]] bool all_answered() const;
     // Gives up all requests of clients whose threads have died. Takes a lock.
     void recover() { (void)ring_->recover(); }
@@ -69,7 +69,7 @@ class PoolState {
     std::vector<ClientRecord> records_;
     std::shared_ptr<MpmcRingState> ring_;
     HostWait wait_;
-    std::shared_ptr<KernelSupervisor> kernel_;  // goes first: the memory outlives it
+    std::shared_ptr<KernelSupervisor> kernel_;  // destroyed first: the memory outlives it
 };
 
 }  // namespace carillon::detail

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The process of an object. A forked child has all objects of its parent, but neither the parent's
-// threads nor a right to its devices.
+// Marks the process of an object. A forked child has all objects of its parent, but neither the
+// parent's threads nor a right to its devices.
 #pragma once
 
 #include <atomic>
@@ -11,9 +11,9 @@
 
 namespace carillon::detail {
 
-// How often this process and its ancestors were forked. Relaxed: a child's first thread has counted
-// before it does anything else, and starts every other thread. On a line of its own, which is
-// written only in a child: every call reads it.
+// How often this process and its ancestors were forked. Relaxed: a child's first thread counts
+// before it does anything else, and starts every other thread. It has its own line, which is
+// written only in a child, because every call reads it.
 struct alignas(64) ForkCount {
     std::atomic<unsigned> count = 0;
 };
@@ -21,7 +21,7 @@ inline ForkCount forks;
 
 [[noreturn]] void throw_inherited();
 
-// The process that made an object. A check costs one load and a comparison: every message asks.
+// The process that made an object. Every message checks it, by a load and a comparison.
 class ProcessMark {
    public:
     [[nodiscard]] bool inherited() const noexcept {
@@ -37,8 +37,8 @@ class ProcessMark {
     unsigned made_ = forks.count.load(std::memory_order_relaxed);
 };
 
-// Deletes objects that this process made. An inherited object stays in a child: its destructor
-// would wait for threads that do not exist, and write into the parent's memory.
+// Deletes objects that this process made. A child keeps inherited objects: their destructors would
+// wait for threads that do not exist, and write into the parent's memory.
 class DeleteOwn {
    public:
     DeleteOwn() = default;

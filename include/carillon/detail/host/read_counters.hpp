@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counters of a channel, read from the words that its client writes.
+// Reads a channel's counters from the words that its client writes, for monitors.
 #pragma once
 
 #include <cstdint>
@@ -10,38 +10,37 @@
 
 namespace carillon::detail {
 
-// For a leased place: the present client's counts, and the sum of all former ones.
+// For a leased place: the present client's counts, and the sum of all earlier ones.
 struct LeasedCounters {
     ChannelCounters now;
     ChannelCounters gone;
 };
 
 // Counts the messages of the channel with this reply ring, in host memory, and these words: from
-// any thread and any process that has that memory. If the client writes garbage there the result is
-// garbage, but the number of lines that are looked at is bounded. If any block serves, `answered`
-// counts the replies before the first missing one, although later ones may be there.
+// any thread and any process that has that memory. If the client writes garbage there, the result
+// is garbage, but the number of lines looked at is bounded. If any block serves, `answered` counts
+// the replies before the first missing one, although later ones may be there.
 [[nodiscard]] ChannelCounters read_counters(RingView const& replies, CounterWords& words,
                                             ServedBy served_by = ServedBy::one_block);
 
-// The number of the last message before the first one that is missing, behind number `taken`. Looks
-// at some of the slots.
+// The last message before the first missing one behind number `taken`. Looks at some slots.
 [[nodiscard]] Sequence last_arrived(HostCached const& near, RingView const& ring, Sequence taken);
 
 // The sum after the client of `gone` has left: its outstanding requests count as dropped.
 [[nodiscard]] ChannelCounters with_gone(ChannelCounters sum, ChannelCounters const& gone);
 
-// Checks whether a client of another process follows the protocol, by its own count of requests.
-// The client may write anything there at any time. For one lease. A client of the library never
+// Checks whether a client of another process follows the protocol, by its own count of requests,
+// for one lease. The client may write anything there at any time. A client of the library never
 // fails two looks in a row: each number only grows, a request comes before its reply, and no more
-// requests are outstanding than there are slots. The numbers are read at different moments, and
-// only what that cannot explain is a fault.
+// requests are outstanding than there are slots. The numbers are read at different moments, so only
+// a difference that this cannot explain is a fault.
 class CounterWatch {
    public:
-    // Begins anew, with no messages so far.
+    // Begins again, with no messages so far.
     void begin(Sequence first) { *this = CounterWatch(first - 1); }
-    // The fault, for people; nullptr: none, or it is the first time.
+    // The fault, for people; nullptr if there is none, or if it is the first time.
     [[nodiscard]] char const* look(CounterWords& words, std::uint32_t capacity);
-    // Checks numbers that were read in this order, while the client went on.
+    // Checks numbers that were read in this order while the client went on.
     struct Read {
         Sequence taken;
         Sequence submitted;

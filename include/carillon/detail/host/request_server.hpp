@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A host thread that serves requests of device threads.
+// The host thread of a HostService or a log, which serves requests of device threads.
 #pragma once
 
 #include <atomic>
@@ -32,7 +32,7 @@ class ExitHook;
 // The exceptions of a service's function.
 class ServiceFailures {
    public:
-    // Keeps the current exception if it is the first, and counts it.
+    // Counts the current exception, and keeps it if it is the first.
     void keep();
     [[nodiscard]] std::uint64_t count() const { return count_; }
     void rethrow_first() const;  // if there is one
@@ -43,16 +43,16 @@ class ServiceFailures {
     std::exception_ptr first_;
 };
 
-// A ring from the device, and a host thread that hands every line's payload to a function: the part
-// of a service that is independent of its types.
+// A ring from the device, and a host thread that passes every line's payload to a function: the
+// part of a service that is independent of its types.
 class RequestServer {
    public:
-    // An exception of it is kept. A function that reports a failure to the device keeps it first,
-    // so that the receiver finds it counted.
+    // Its exceptions are kept. A function that reports a failure to the device keeps it first, so
+    // that the receiver finds it counted.
     using Serve = std::function<void(PayloadWords const&, ServiceFailures&)>;
 
-    // `owner` is the class that has it, for a line on stderr. `quads` is how many quads a request
-    // fills. Throws UsageError for the options, and what Device::allocate throws.
+    // `owner` is the user's class, for a line on stderr. `quads` is the number of quads of a
+    // request. Throws UsageError for the options, and what Device::allocate throws.
     RequestServer(std::string_view owner, Device const& device, std::uint32_t quads,
                   std::uint32_t capacity, Sequence first, ServiceThreadOptions const& options,
                   Serve serve);
@@ -64,7 +64,7 @@ class RequestServer {
     [[nodiscard]] MpmcRingView device_view() const;
     // Waits until earlier requests are served. Throws TimeoutError.
     void flush(std::chrono::nanoseconds timeout) const;
-    // How often the function threw. rethrow_failure() throws the first exception, if there is one.
+    // The number of exceptions of the function. rethrow_failure() throws the first, if any.
     [[nodiscard]] std::uint64_t failures() const;
     void rethrow_failure() const;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How requests reach the blocks of a kernel from this process: through channels of each block, or
-// through the ring of a pool.
+// The ways of requests from this process to a kernel's blocks: channels of each block, or a pool's
+// ring.
 #pragma once
 
 #include <algorithm>
@@ -42,7 +42,7 @@ struct PlacedMemory {
                                                             KernelOptions const& options,
                                                             ChannelShape const& shape);
 
-// The clients of a kernel's channels. Each client stays where it is, and the list moves without an
+// The clients of a kernel's channels. Each client stays in place, and the list moves without an
 // allocation, unlike a std::deque.
 template <class Client>
 class ClientList {
@@ -67,7 +67,7 @@ class ClientList {
     std::vector<std::unique_ptr<Client>> clients_;
 };
 
-// How the kernel's clients wait. Call it before memory is touched: it throws UnsupportedError.
+// How the kernel's clients wait. Call it before memory is allocated: it throws UnsupportedError.
 [[nodiscard]] inline HostWait wait_of_clients(Device const& device, KernelOptions const& options) {
     return HostWait::for_kernel(device.traits(), blocks_of(options), options.wait);
 }
@@ -75,7 +75,7 @@ class ClientList {
 inline namespace CARILLON_TOOLCHAIN {
 
 // Each way has one: Requests is Channels, WatchedChannels or Pool. It has the memory and the host's
-// ends of a kernel with `Handler`, and knows which body the blocks run.
+// ends of a kernel with `Handler`, and knows the body that the blocks run.
 template <class Handler, class Requests>
 class Route;
 
@@ -90,7 +90,7 @@ class Route<Handler, Channels> {
           placed_(place_kernel(device, options, shape(options), block_threads,
                                &launch_probe<ProbeBody>)) {}
 
-    // The first channels of this memory have the control and status lines of the blocks.
+    // The memory whose first channels have the blocks' control and status lines.
     [[nodiscard]] std::shared_ptr<ChannelMemory> const& blocks() const { return placed_.memory; }
     [[nodiscard]] static unsigned channels_per_block() { return 1; }
     [[nodiscard]] static bool lanes_apart() { return false; }
@@ -115,7 +115,7 @@ class Route<Handler, Channels> {
                             Body{blocks, handlers, express_wanted_ ? blocks_of(options) : 0});
     }
 
-    // Makes the clients of a kernel that runs.
+    // Makes the clients of a running kernel.
     void connect(Device const& device, KernelOptions const& options,
                  std::shared_ptr<KernelSupervisor> const& kernel) {
         for (unsigned i = 0; i < blocks_of(options); ++i) {
@@ -156,7 +156,7 @@ class Route<Handler, Channels> {
     bool express_wanted_;
     PlacedMemory placed_;
     ClientList<Client> channels_;
-    ClientList<Client> express_;  // for each block, or none
+    ClientList<Client> express_;  // one per block, or none
 };
 
 template <class Handler>
@@ -177,7 +177,7 @@ class Route<Handler, WatchedChannels> {
 
     [[nodiscard]] std::shared_ptr<ChannelMemory> const& blocks() const { return memory_; }
     [[nodiscard]] unsigned channels_per_block() const { return per_block_; }
-    // Whether each lane of a block has a handler of its own.
+    // Whether each lane of a block has its own handler.
     [[nodiscard]] static bool lanes_apart() { return true; }
 
     [[nodiscard]] RunningKernel start(Device const& device, KernelOptions const& options,
@@ -215,7 +215,7 @@ class Route<Handler, WatchedChannels> {
     ClientList<Client> channels_;
 };
 
-// Its clients may outlive the kernel: they share what they need with it.
+// The route of a Pool. Its clients may outlive the kernel, so they share its state.
 template <class Handler>
 class Route<Handler, Pool> {
     using Messages = MessagesOf<Handler>;
@@ -251,7 +251,7 @@ class Route<Handler, Pool> {
 
     [[nodiscard]] Client client() const { return Client(state_); }
 
-    // Requests of clients that died are given up: the dead send no more.
+    // Requests of dead clients are given up: the dead send no more.
     [[nodiscard]] bool all_answered() const {
         if (state_->all_answered()) return true;
         state_->recover();

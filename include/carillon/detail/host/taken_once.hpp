@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device's end for one block of one kernel, given out once. It counts from the first message on:
-// two ends, or two copies, would share messages between them, or lose some.
+// Checks that a device's end for one block of one kernel is given out once. An end counts messages
+// from the first one on, so two ends, or two copies, would share messages or lose some.
 #pragma once
 
 #include <array>
@@ -10,22 +10,22 @@
 
 namespace carillon::detail {
 
-// Two addresses of the device's memory that are among an end's bytes, and in no other end; one
-// address twice if the end has no second. None for an end that is not passed to kernels. It takes
-// two to recognise an end: a handler's padding may have the rest of one address.
+// Two addresses of device memory that are among an end's bytes and in no other end; one address
+// twice if the end has no second; none for an end that is not passed to kernels. An end is
+// recognised by two addresses, because a handler's padding may have the rest of one.
 struct EndAddresses {
     void const* first = nullptr;
     void const* second = nullptr;
 };
 
-// One thread at a time.
+// Records who took an end, for one thread at a time.
 class TakenOnce {
    public:
     TakenOnce& operator=(TakenOnce&&) = delete;
     ~TakenOnce();
 
     // Throws UsageError, which names both takers, if the end was taken before. `giver` is the call
-    // that gives it. `other` is for an end with two parts, each of which counts for itself.
+    // that gives it out. `other` is for an end with two parts, each of which counts for itself.
     void take(std::string_view giver, CodeLocation const& taker, EndAddresses const& addresses,
               EndAddresses const& other = {});
 

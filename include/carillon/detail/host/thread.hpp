@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The library's threads: like std::jthread, but with a stack of a size that the library chooses, a
-// name, and without the program's signal handlers.
+// The library's threads: like std::jthread, but with a stack size chosen by the library, a name,
+// and without the program's signal handlers.
 #pragma once
 
 #include <pthread.h>
@@ -15,12 +15,12 @@
 
 namespace carillon::detail {
 
-// A thread like std::jthread, whose stack would be as small as RLIMIT_STACK says.
+// A thread like std::jthread, whose stack would be as small as RLIMIT_STACK.
 class Thread {
    public:
     Thread() noexcept = default;  // none
-    // Runs `body`, with a std::stop_token if it takes one. Throws SystemError if the system has no
-    // thread to give.
+    // Runs `body`, with a std::stop_token if it takes one. Throws SystemError if there is no
+    // thread.
     template <class Body>
     // NOLINTNEXTLINE(bugprone-forwarding-reference-overload): its constraint excludes a Thread
     requires(!std::is_same_v<std::remove_cvref_t<Body>, Thread>) explicit Thread(Body&& body)
@@ -86,7 +86,7 @@ class Thread {
 };
 
 // Blocks every signal in a scope, except those that an instruction of the thread itself raises. A
-// thread that is started meanwhile inherits this, and runs no signal handler of the program.
+// thread started meanwhile inherits this, and runs no signal handler of the program.
 class OnlySynchronousSignals {
    public:
     OnlySynchronousSignals() noexcept {
@@ -104,8 +104,8 @@ class OnlySynchronousSignals {
     sigset_t before_{};
 };
 
-// A thread that runs `body`, with a name of at most 15 characters and without signal handlers of
-// the program. Throws SystemError if the system has no thread to give.
+// Starts a thread that runs `body`, with a name of at most 15 characters and without the program's
+// signal handlers. Throws SystemError if the system cannot make a thread.
 template <class Body>
 [[nodiscard]] Thread start_thread(char const* name, Body&& body) {
     OnlySynchronousSignals const masked;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A block's side of its life: it reports its start and its end, hears a stop and its host's
-// heartbeat, and rests while no requests come.
+// A block's control, for every loop that serves requests: it reports the block's start and end,
+// sees a stop and the host's heartbeat, and rests while no requests come. A block's end of its
+// control and status lines.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,7 @@ struct BlockRest {
 template <class Near, class Far, class Clock>
 class BasicBlockControl {
    public:
-    // `lifetime_ns`: the block ends by itself after this time; 0 for never.
+    // `lifetime_ns`: the block ends itself after this time; 0: never.
     CARILLON_HD BasicBlockControl(ControlLine* control, StatusLine* status,
                                   std::uint64_t lifetime_ns, Clock clock, Near near = Near(),
                                   Far far = Far())
@@ -35,7 +36,7 @@ class BasicBlockControl {
           lifetime_ns_(lifetime_ns),
           clock_(clock) {}
 
-    // The block also ends by itself after this time without a heartbeat of its host; 0 for never.
+    // The block also ends itself after this time without a heartbeat of its host; 0: never.
     CARILLON_HD void limit_silence(std::uint64_t silence_ns) { silence_ns_ = silence_ns; }
     CARILLON_HD void rest_by(BlockRest const& rest) { rest_ = rest; }
 
@@ -52,13 +53,12 @@ class BasicBlockControl {
         ended_.set(reason_);
     }
 
-    // Whether to end. Only one of many calls looks at the stop word: a look costs as much as a
-    // poll.
+    // Whether to end. Only one of many calls looks at the stop word: a look costs a poll.
     CARILLON_POLICY_CODE
     CARILLON_HD bool should_stop() { return look_due() && stop_now(); }
-    // Whether this is a call that looks.
+    // Whether this call looks.
     [[nodiscard]] CARILLON_HD bool look_due() { return ++looks_ % polls_before_look == 0; }
-    // Whether to end; looks at once.
+    // Whether to end. Looks at once.
     CARILLON_POLICY_CODE
     CARILLON_HD bool stop_now() {
         looked();
@@ -81,11 +81,11 @@ class BasicBlockControl {
         return reason_ != EndReason::none;
     }
 
-    // For a thread whose stop word another thread has looked at.
+    // Tells that another thread has looked at the stop word for this one.
     CARILLON_HD void looked() { looked_ticks_ = clock_.ticks(); }
 
-    // A request was served. True if the last look at the stop word is a while ago: a stop must not
-    // wait for many requests, or for one that takes long. The next should_stop() looks then.
+    // Tells that a request was served. Returns true if the last look at the stop word is a while
+    // ago: a stop must not wait for many requests, or for a slow one. The next should_stop() looks.
     CARILLON_POLICY_CODE
     CARILLON_HD bool busy() {
         spins_ = 0;
@@ -97,16 +97,17 @@ class BasicBlockControl {
         return now - looked_ticks_ > long_ticks && look_next();
     }
     // Whether the last call came soon after the one before it. If no poll failed in between, the
-    // work between the two took no longer than some microseconds.
+    // work between the two took at most some microseconds.
     [[nodiscard]] CARILLON_HD bool was_quick() const { return took_ticks_ < quick_ticks; }
-    // A poll found nothing. True if it slept: after a sleep a look at the stop word is cheap.
+    // Tells that a poll found nothing. Returns true if it slept: a look at the stop word is then
+    // cheap.
     CARILLON_POLICY_CODE
     CARILLON_HD bool idle() {
         spin();
         return rest(1);
     }
-    // idle() in two parts, for a tight loop of polls: spin() after each that finds nothing, and
-    // rest(polls_before_rest()) after so many in a row.
+    // idle() in two parts, for a tight loop of polls: call spin() after each failed poll, and
+    // rest(polls_before_rest()) after that many in a row.
     CARILLON_HD void spin() { clock_.idle(++spins_); }
     [[nodiscard]] CARILLON_HD std::uint32_t polls_before_rest() const {
         if (!may_rest()) return polls_before_look;
@@ -125,7 +126,7 @@ class BasicBlockControl {
         clock_.sleep(sleep_ns_);
         return look_next();
     }
-    // Whether its policy ever lets it sleep.
+    // Whether its policy allows sleep.
     [[nodiscard]] CARILLON_HD bool may_rest() const { return rest_.longest_sleep_ns != 0; }
 
    private:
@@ -137,7 +138,7 @@ class BasicBlockControl {
     // A look at the stop word costs as much as a poll.
     static constexpr std::uint32_t polls_before_look = 64;
     static constexpr std::uint32_t first_sleep_ns = 100;
-    // Often enough for the host, seldom enough for the bus.
+    // often enough for the host, and rare enough for the bus
     static constexpr std::uint64_t beat_period_ns = 1'000'000;
     static constexpr std::uint64_t long_ticks = 1'000'000;
     static constexpr std::uint64_t quick_ticks = 4096;
@@ -160,7 +161,7 @@ class BasicBlockControl {
     std::uint64_t took_ticks_ = 0;  // and how long after the one before it
     EndReason reason_ = EndReason::none;
     std::uint32_t looks_ = 0;
-    std::uint32_t spins_ = 0;       // a GPU does not need it
+    std::uint32_t spins_ = 0;       // not needed by a GPU
     std::uint32_t idle_polls_ = 0;  // for a block that may rest
     std::uint32_t sleep_ns_ = 0;    // the last sleep since the last request
     BlockRest rest_;
@@ -169,10 +170,10 @@ class BasicBlockControl {
 
 using BlockControl = BasicBlockControl<DeviceNear, DeviceFar, DeviceClock>;
 
-// When a block ends by itself, 0 for never, and how it waits.
+// The times after which a block ends itself, 0 for never, and how it waits.
 struct BlockLimits {
     std::uint64_t lifetime_ns;
-    std::uint64_t silence_ns;  // of its host
+    std::uint64_t silence_ns;  // silence of its host
     BlockRest rest{};
 
     [[nodiscard]] CARILLON_HD BlockControl control(ChannelView const& view,
@@ -184,12 +185,12 @@ struct BlockLimits {
     }
 };
 
-// The threads of a block for which a body is compiled: that limits each thread's registers. 0:
+// The threads of a block for which a body is compiled, which limits each thread's registers. 0:
 // unspecified, the compiler chooses.
 template <class Body>
 inline constexpr unsigned most_threads_of = 0;
 
-// The blocks of a kernel, for its body.
+// The blocks of a kernel, as a member of its body.
 struct KernelBlocks {
     ChannelTable channels;  // a block's first one has its control and status lines
     BlockLimits limits;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a handler is called: with the state that its block's threads share, if it declares one as
-// `Shared`, and by its `idle()`, if it has one, while no request comes. Each block has a copy of
-// one handler, or a handler that was made for it.
+// Calls a handler, for all kernel bodies: with the state that its block's threads share, if it
+// declares a `Shared`, and through its `idle()`, if it has one, while no request comes. Each block
+// has a copy of one handler, or a handler that was made for it.
 #pragma once
 
 #include <cstddef>
@@ -19,11 +19,11 @@ concept HasShared = requires {
     typename Handler::Shared;
 };
 
-// The library's threads use the rest of a block's shared memory.
+// The library's own threads use the rest of a block's shared memory.
 inline constexpr std::size_t most_state_bytes = block::most_shared_bytes - 4096;
 
 #if defined(__CUDA_ARCH__)
-// The compiler names this function if Shared{} is for the host alone (config.hpp).
+// The compiler names this function if Shared{} can only be called on the host (config.hpp).
 template <class Shared>
 __device__ void shared_needs_CARILLON_HD(void* room) {
     ::new (room) Shared{};
@@ -56,7 +56,7 @@ class BlockState {
     }
 };
 
-// All threads of a block call it before the first request.
+// Prepares the state. All threads of a block call it before the first request.
 template <class Handler>
 CARILLON_HD void begin_state(Handler& /*handler*/) {
     if constexpr (HasShared<Handler>) BlockState<Handler>::begin();
@@ -80,7 +80,7 @@ concept Handles = requires(Handler& handler, Request const& request) {
     handle_by(handler, request);
 };
 
-// check_device_call() for a handler, which may have a state.
+// Calls check_device_call() for a handler, which may have a state.
 template <class Reply, class Request, class Handler>
 CARILLON_HD void check_handler_call(Handler& handler) {
     if constexpr (HasShared<Handler>) {
@@ -93,7 +93,7 @@ CARILLON_HD void check_handler_call(Handler& handler) {
     }
 }
 
-// A handler with a state gets it as the argument of idle().
+// idle() of a handler with a state takes the state.
 template <class Handler>
 concept HasIdle = requires(Handler& handler) {
     handler.idle();
@@ -102,7 +102,7 @@ concept HasIdle = requires(Handler& handler) {
     requires(Handler & handler, typename Handler::Shared& shared) { handler.idle(shared); });
 
 #if defined(__CUDA_ARCH__)
-// The compiler names this function if the handler's idle() is for the host alone (config.hpp).
+// The compiler names this function if idle() can only be called on the host (config.hpp).
 template <class Handler>
 __device__ void idle_needs_CARILLON_HD(Handler& handler) {
     if constexpr (requires { handler.idle(); }) {
@@ -113,8 +113,8 @@ __device__ void idle_needs_CARILLON_HD(Handler& handler) {
 }
 #endif
 
-// Each waiting loop calls it, after many failed polls and after each sleep. The threads that run
-// the handler call it together.
+// Runs idle(). Each waiting loop calls it, after many failed polls and after each sleep; the
+// threads that run the handler call it together.
 template <class Handler>
 CARILLON_HD void run_idle(Handler& handler) {
 #if defined(__CUDA_ARCH__)
@@ -129,17 +129,17 @@ CARILLON_HD void run_idle(Handler& handler) {
     }
 }
 
-// Trivially copyable if its functor is.
+// The handlers of a kernel's blocks. Trivially copyable if the functor is.
 template <class Functor>
 class Handlers {
    public:
     Handlers() requires requires { Functor{}; } : of_all_{} {
     }
     CARILLON_HD Handlers(Functor const& of_all) : of_all_(of_all) {}
-    // `each` has every block's, in memory of the device until the block has started.
+    // `each`: the handlers of all blocks, in device memory until every block has started.
     explicit Handlers(Functor const* each) : each_(each), none_{} {}
 
-    // The functor of the calling thread's block. All threads of the block call it, once.
+    // Returns the functor of the calling thread's block. All threads of the block call it, once.
     [[nodiscard]] CARILLON_HD Functor begin(unsigned block) const {
         Functor own = each_ == nullptr ? of_all_ : each_[block];
         begin_state(own);

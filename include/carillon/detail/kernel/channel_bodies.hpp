@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels whose blocks have one channel each.
+// The bodies of kernels whose blocks have one channel each, for PersistentKernel with Channels.
 #pragma once
 
 #include <type_traits>
@@ -14,8 +14,8 @@
 
 namespace carillon::detail {
 
-// How the replies of `Handler` leave. With `many` blocks each reply of more than a quad leaves as
-// one write. Only DeviceFar orders the handler's other writes.
+// The access policy for the replies of `Handler`. With `many` blocks each reply of more than a quad
+// leaves as one write. Only DeviceFar orders the handler's other writes.
 template <class Handler>
 using ReplyFar =
     std::conditional_t<out_of_line_of<Handler>() == OutOfLine::none, DeviceBulkFar, DeviceFar>;
@@ -28,7 +28,7 @@ template <class Handler>
     }
 }
 
-// The threads that serve a channel: the handler's, or a warp if messages are long.
+// The number of threads that serve a channel: the handler's, or a warp if messages are long.
 template <class Handler, class Request, class Reply>
 CARILLON_HD constexpr unsigned serving_threads() {
     constexpr bool is_long =
@@ -36,8 +36,8 @@ CARILLON_HD constexpr unsigned serving_threads() {
     return threads_of<Handler>() == 1 && is_long ? lanes_per_warp : threads_of<Handler>();
 }
 
-// Serves a channel by a handler of one thread: by that thread, or by a warp if messages are long.
-// The messages that the warp shares have the name `Body`.
+// Serves a channel with a handler of one thread: by that thread, or by a warp if messages are long.
+// The messages that the warp shares are called `Body`.
 template <class Body, class Request, class Reply, class Handler, class Control>
 CARILLON_HD void serve_alone(ChannelView const& view, Handler& own, Control const& control,
                              bool many) {
@@ -86,8 +86,8 @@ struct ServeTogetherBody {
     }
 };
 
-// For every body that has handlers. A thread's loads of a long message would exceed the registers
-// that many threads leave each.
+// For all bodies with handlers: loading a long message would take more registers than a thread has
+// in a block of many threads.
 template <template <class, class, class> class Body, class Handler, class Request, class Reply>
 requires std::is_same_v<decltype(Body<Handler, Request, Reply>::handlers), Handlers<Handler>>
 inline constexpr unsigned most_threads_of<Body<Handler, Request, Reply>> =

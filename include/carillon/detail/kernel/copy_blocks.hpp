@@ -2,9 +2,9 @@
 // The kernels of DeviceReader and DeviceWriter: blocks that copy on request between device memory
 // and host memory.
 //
-// The first warp gets a request, all threads of the block copy, and one thread reports the end. A
-// reader's few bytes come back in the lines of the reply instead, each a message that needs no
-// fence; the first warp alone reads them.
+// The first warp takes a request, all threads of the block copy, and one thread reports the end. A
+// reader's few bytes return in the lines of the reply instead, each a message that needs no fence;
+// only the first warp reads them.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@
 namespace carillon::detail {
 
 struct CopyRequest {
-    std::uint64_t from;  // the device's addresses, of its memory or the host's
+    std::uint64_t from;  // addresses of the device, in its memory or the host's
     std::uint64_t to;    // 0: the reply's lines
     std::uint64_t size;  // bytes, over 0
 };
@@ -34,8 +34,8 @@ struct CopyReply {
     return static_cast<std::uint32_t>((size + payload_bytes - 1) / payload_bytes);
 }
 
-// The warp that talks to the host. Every lane has the same counters and sees every request; only
-// the first lane reports the block's state.
+// The warp that communicates with the host. Every lane has the same counters and sees every
+// request; only the first lane reports the block's state.
 template <VotingGroup Lanes = WarpLanes, NearAccess Near = DeviceNear, QuadAccess Far = DeviceFar,
           class Control = BlockControl>
 class CopyWarp {
@@ -47,8 +47,8 @@ class CopyWarp {
           control_(control),
           lanes_(lanes) {}
 
-    // Call it first, and only in this warp: if a second warp chose pages, the host would write
-    // where this one does not look.
+    // Call it first, and only in this warp: if a second warp chose pages, the host would write to
+    // pages that this warp does not poll.
     CARILLON_HD void report_started() {
         requests_.choose_pages();
         if (is_leader(lanes_)) control_.report_started();
@@ -57,8 +57,8 @@ class CopyWarp {
         if (is_leader(lanes_)) control_.report_ended();
     }
 
-    // Answers until a request needs the whole block, and puts that into `work`; size 0 when it is
-    // time to end.
+    // Answers requests until one needs the whole block, and stores it in `work`; size 0: it is time
+    // to end.
     CARILLON_HD void serve_until_work(CopyRequest& work) {
         CopyRequest request{};
         bool look_at_stop = overdue();
@@ -94,7 +94,7 @@ class CopyWarp {
     }
 
    private:
-    // Sends the bytes, in as many lines as they fill; false when it is time to end.
+    // Sends the bytes in as many lines as they fill; false when it is time to end.
     CARILLON_HD bool send(CopyRequest const& request) {
         auto const* const from = reinterpret_cast<unsigned char const*>(request.from);
         auto const words_of = [&](std::size_t quad) {
@@ -124,7 +124,7 @@ class CopyWarp {
 };
 
 struct CopyBlocks : KernelBlocks {
-    // Runs all threads of block `index`. `Copy` is how they copy together.
+    // Runs all threads of block `index`; `Copy` copies with all of them.
     template <class Copy>
     CARILLON_HD void run(unsigned index) const {
         ChannelView const view = channels.channel(index);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Properties that a handler declares.
+// The properties that a handler declares, for the code that calls it.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +11,12 @@
 
 namespace carillon::detail {
 
-// The largest handler, and the largest body of a launch, in bytes. It is a parameter of the kernel,
-// and each thread of a GPU has room for a copy.
+// Most bytes of a handler, and of a launch's body. It is a kernel parameter, and each thread of a
+// GPU has room for a copy.
 inline constexpr std::size_t handler_bytes = 4096;
 
-// Finds a handler's private members too: another base with the same names makes the handler's names
-// ambiguous. For a final class only public members are found.
+// Finds a handler's private members too: a second base with the same names makes the handler's
+// names ambiguous. For a final class only public members are found.
 struct NamesOfHandlers {
     int out_of_line;
     int threads;
@@ -44,7 +44,7 @@ concept DeclaresIdle = !requires {
 }
 || requires { &Handler::idle; };
 
-// A non-static member is no constant, and GCC takes its use in a constant for an error where it
+// A non-static member is not a constant. GCC reports its use in a constant as an error, although it
 // should only fail the concept.
 template <class Class, class T>
 void member_of_each(T Class::*member);
@@ -59,7 +59,7 @@ concept SaysThreads = !requires {
 }
 &&requires { typename std::integral_constant<long long, Handler::threads>; };
 
-// A handler that writes outside its reply says so with `static constexpr bool out_of_line = true`.
+// A handler that writes outside its reply declares `static constexpr bool out_of_line = true`.
 template <class Handler>
 CARILLON_HD constexpr OutOfLine out_of_line_of() {
     if constexpr (SaysOutOfLine<Handler>) {
@@ -71,8 +71,8 @@ CARILLON_HD constexpr OutOfLine out_of_line_of() {
     }
 }
 
-// A handler that the threads of a block run together says so with `static constexpr unsigned
-// threads`: 32 for a warp, at most 1024. Its reply is what it returns to the first of them.
+// A handler that several threads of a block run together declares `static constexpr unsigned
+// threads`: 32 for a warp, at most 1024. The reply is the first thread's result.
 template <class Handler>
 CARILLON_HD constexpr unsigned threads_of() {
     if constexpr (SaysThreads<Handler>) {
@@ -96,7 +96,7 @@ CARILLON_HD constexpr bool check_handler_names() {
     return true;
 }
 
-// Checks that it can be passed by value; the user sees the texts.
+// Checks that it can be passed by value; users see the texts.
 template <class Handler>
 CARILLON_HD constexpr bool check_handler_object() {
     static_assert(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The messages between the clients of a kernel and its handler.
+// Derives the messages between a kernel's clients and its handler, for both sides.
 #pragma once
 
 #include <cstdint>
@@ -69,8 +69,8 @@ class CommandHandler<Handler, Commands<Command...>> {
     Handler handler_;
 };
 
-// Request and Reply of a handler whose operator() is neither overloaded nor a template. S: the
-// state of its block, if it has one.
+// Request and Reply of a handler whose operator() is neither overloaded nor a template. S is the
+// state of its block, if any.
 template <class Member>
 struct HandlerSignature;
 template <class H, class R, class Q, class... S>
@@ -116,7 +116,7 @@ struct TypedCommands {
     using ReplyTo = typename ReplyToCommand<Command>::Type;
 };
 
-// How a handler may name its messages.
+// The ways in which a handler can name its messages.
 template <class Handler>
 concept NamesMessages = requires {
     typename Handler::Request;
@@ -127,8 +127,8 @@ concept NamesCommands = requires {
     typename Handler::Commands;
 };
 
-// The functor that a kernel with `Handler` runs, and its messages. A handler that is overloaded or
-// a template names the types of its one request and reply, or its table of commands.
+// The functor that a kernel with `Handler` runs, and its messages. A handler whose operator() is
+// overloaded or a template names the types of its request and reply, or its table of commands.
 template <class Handler>
 struct Served {
     using Functor = Handler;

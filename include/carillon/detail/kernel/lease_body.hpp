@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel whose blocks serve clients of other processes: each block serves one after the other,
-// each by a channel of its own that the owner leases.
+// The kernel with SharedChannels: each block serves one client of another process after the other,
+// through a channel that the owner leases to the client.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Log messages: what a block sends, which is a number for the text and its arguments' kinds, and
-// the unformatted arguments; and the texts, which stay on the host.
+// Log messages, for the two ends of a log: a block sends a number for the text and the kinds of its
+// arguments, and the unformatted arguments; the texts stay on the host.
 #pragma once
 
 #include <cstddef>
@@ -45,7 +45,7 @@ static_assert(sizeof(LogMessage) == payload_bytes);
 inline constexpr unsigned log_level_shift = 30;
 
 // The kind of an argument's 8 bytes: 'b', a bool; 'c', a char; 'i' and 'u', integers; 'f', a double
-// that was a float, and 'd', any other.
+// made from a float; 'd', any other double.
 template <class T>
 CARILLON_HD constexpr char log_kind() {
     static_assert(std::is_arithmetic_v<T>,
@@ -62,11 +62,11 @@ template <class T>
     if constexpr (std::is_floating_point_v<T>) {
         return __builtin_bit_cast(std::uint64_t, static_cast<double>(value));
     } else {
-        return static_cast<std::uint64_t>(value);  // extends the sign where there is one
+        return static_cast<std::uint64_t>(value);  // extends the sign, if any
     }
 }
 
-// FNV-1a of 32 bits.
+// FNV-1a, 32 bits.
 CARILLON_HD constexpr std::uint32_t log_hash(char const* text, std::size_t size,
                                              std::uint32_t hash = 0x811c9dc5U) {
     for (std::size_t i = 0; i < size; ++i) {
@@ -77,8 +77,8 @@ CARILLON_HD constexpr std::uint32_t log_hash(char const* text, std::size_t size,
 
 inline constexpr std::size_t nested_placeholders = ~std::size_t{0};
 
-// Counts the {} and {:...} in a text, in which {{ and }} stand for braces; nested_placeholders if
-// one stands within another, like a width that is an argument.
+// Counts the {} and {:...} in a text, in which {{ and }} stand for braces. Returns
+// nested_placeholders if one stands within another, such as a width that is an argument.
 CARILLON_HD constexpr std::size_t log_placeholders(char const* text, std::size_t size) {
     std::size_t count = 0;
     bool inside = false;
@@ -123,13 +123,13 @@ class LogRegistry {
         bool operator==(Entry const&) const = default;
     };
 
-    // The registry of this program: before main() every log() has registered its text.
+    // The registry of this program: each log() registers its text before main().
     [[nodiscard]] static LogRegistry& of_program();
 
     // Returns true.
     bool add(std::uint32_t id, Entry const& entry);
     [[nodiscard]] std::optional<Entry> find(std::uint32_t id) const;
-    // Throws UsageError if two texts have the same id, or one cannot be formatted.
+    // Throws UsageError if two texts have the same id, or if a text cannot be formatted.
     void require_sound() const;
 
    private:
@@ -139,10 +139,10 @@ class LogRegistry {
 
 // The text of a message with its arguments, or a description of its fault.
 [[nodiscard]] std::string log_text(LogRegistry const& registry, LogMessage const& message);
-// `carillon: [block 3, 12.345678901] text`, with the level before the text unless it is info.
+// Formats `carillon: [block 3, 12.345678901] text`, with a level other than info before the text.
 [[nodiscard]] std::string log_line(LogRecord const& record);
 
-// Registers a text when the program starts, wherever this member is named.
+// Registers a text at the program's start, if the program uses this member.
 template <LogText text, class... Arguments>
 struct LogRegistered {
     using Site = LogSite<text, Arguments...>;

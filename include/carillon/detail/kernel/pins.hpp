@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks on chosen SMs. CUDA does not let a program choose a block's SM, so more blocks are
-// launched than have work. A block on a wanted SM claims the role that wants it; the others return
-// once every role is taken. A role that no block came for goes to any block that has waited long
-// enough, so every role is taken by exactly one block.
+// Runs blocks on chosen SMs, for placed kernels. CUDA does not let a program choose a block's SM,
+// so more blocks are launched than have work. A block on a wanted SM claims the role that wants it;
+// the others return once every role is taken. A role for which no block came goes to any block that
+// has waited long enough, so exactly one block takes each role.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +21,8 @@ class PinTable {
     PinTable() = default;  // no pins: role i belongs to block i
     PinTable(std::uint64_t* words, std::uint32_t roles) : words_(words), roles_(roles) {}
 
-    // The role of the calling block, or no_role: then the block returns. One thread of each block
-    // calls it, once.
+    // Returns the role of the calling block, or no_role if the block must return. One thread of
+    // each block calls it, once.
     CARILLON_POLICY_CODE
     CARILLON_HD std::uint32_t claim(unsigned block) const {
         if (words_ == nullptr) return block;
@@ -31,8 +31,8 @@ class PinTable {
         return role != no_role ? role : claim_one_left();
     }
 
-    // The words of device memory, zeroed, for `roles` roles: how many are taken; then for each role
-    // whether it is taken, and the SM that it wants.
+    // The number of words of zeroed device memory for `roles` roles: a count of taken roles, and
+    // for each role whether it is taken and the SM that it wants.
     [[nodiscard]] static constexpr std::size_t words_for(std::size_t roles) {
         return 1 + 2 * roles;
     }
@@ -41,7 +41,7 @@ class PinTable {
     }
 
    private:
-    // How long an unwanted block waits for wanted ones: they start microseconds apart.
+    // How long an unwanted block waits for wanted blocks, which start microseconds apart.
     static constexpr std::uint64_t patience_ns = 1'000'000;
 
     CARILLON_POLICY_CODE
@@ -68,7 +68,7 @@ class PinTable {
         return no_role;
     }
 
-    // No order is needed: the block with a role reads nothing that another block wrote.
+    // Needs no order: a block with a role reads nothing that another block wrote.
     CARILLON_POLICY_CODE
     CARILLON_HD bool try_claim(std::uint32_t role) const {
         DeviceNear const near;
@@ -87,8 +87,7 @@ class PinTable {
     std::uint32_t roles_ = 0;
 };
 
-// Runs `body` in as many roles as there are pins: body(role) instead of body(block). Blocks have
-// one thread.
+// Runs `body` once for each role, as body(role) instead of body(block). Blocks have one thread.
 template <class Body>
 struct PinnedBody {
     PinTable pins;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel whose blocks share one ring, and the one whose blocks serve all clients of other
-// processes together.
+// The bodies of kernels with a Pool, whose blocks share one ring, and with a SharedPool, whose
+// blocks together serve all clients of other processes.
 #pragma once
 
 #include <new>
@@ -41,8 +41,8 @@ struct PoolBody {
             };
             MpmcConsumer<Asked, DeviceNear, DeviceFar, OneThread> ring(requests);
             if (requests.stripe() == 1) {
-                // Taken before it is handled: a slow handler must not hold the slot. Taken as
-                // bytes: a request may have no default constructor.
+                // It is taken before it is handled, so that a slow handler does not hold the slot;
+                // as bytes, because a request may have no default constructor.
                 using Threads = std::conditional_t<alone, OneThread, BlockThreads>;
                 using Taken = BytesOf<Asked>;
                 auto const take = [&](Taken& taken) {
@@ -90,7 +90,7 @@ struct SharedPoolBody {
         using Taken = typename Places::Taken;
         using Threads = std::conditional_t<threads_of<Handler>() == 1, OneThread, BlockThreads>;
         Threads const threads;
-        // Only for the first thread. A local object would take memory of every GPU thread.
+        // Only for the first thread. A local object would occupy memory of every GPU thread.
         Places* const clients = &block::shared<block::Room<Places>, SharedPoolBody>().object();
         if (is_leader(threads)) {
             ::new (clients)

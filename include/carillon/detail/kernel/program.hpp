@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel for a device: the code of a block, and the number of threads.
+// A kernel that a device can launch: a block's code, and the number of threads.
 #pragma once
 
 #include <chrono>
@@ -10,8 +10,8 @@
 
 namespace carillon::detail {
 
-// A kernel that nvcc has compiled into this program or a loaded library. It is made before main(),
-// or by dlopen: so the library knows every kernel before the first one starts.
+// A kernel that nvcc has compiled into this program or a loaded library. It is constructed before
+// main(), or by dlopen, so the library knows every kernel before the first one starts.
 class KnownKernel {
    public:
     // Returns the CUfunction in the current CUDA context. Throws CudaError.
@@ -35,23 +35,23 @@ class KnownKernel {
     KnownKernel* after_ = nullptr;
 };
 
-// A kernel in the two forms that a device may need. make_program makes it.
+// A kernel in the two forms for a GPU and for the emulated device. make_program makes it.
 struct Program {
-    // Runs one block on the calling thread: the emulated device.
+    // Runs one block on the calling thread, for the emulated device.
     std::function<void(unsigned block)> run_block;
-    // The kernel for a GPU; nullptr in a program that was compiled without nvcc.
+    // The kernel for a GPU; nullptr in a program compiled without nvcc.
     KnownKernel const* kernel = nullptr;
-    // Instead, for a kernel that was loaded at run time: the CUfunction, and the object that keeps
-    // it loaded.
+    // In place of `kernel`, if loaded at run time: the CUfunction, and an object that keeps it
+    // loaded.
     void* loaded = nullptr;
     std::shared_ptr<void> code = nullptr;
     // The kernel's single parameter. A launch that hangs may read it later.
     std::shared_ptr<void> argument = nullptr;
-    // Threads of a block on a GPU; on the emulated device one thread stands for them all.
+    // Threads per block on a GPU; on the emulated device one thread stands for them all.
     unsigned threads = 1;
-    // How many blocks stay resident as long as the kernel lives; 0 for all.
+    // The number of blocks that stay resident while the kernel lives; 0: all.
     unsigned lasting = 0;
-    // The longest time for the launch.
+    // Timeout of the launch.
     std::chrono::nanoseconds start_timeout = std::chrono::seconds(10);
 };
 

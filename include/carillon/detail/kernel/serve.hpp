@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loops of a persistent kernel's block: one thread polls, runs the handler and answers, or all
-// of its threads do so together, or the lanes of a warp sweep over all that they watch. The same
-// code runs on the GPU and on the emulated device.
+// The serving loops of a persistent kernel's block: one thread polls, runs the handler and answers;
+// or all its threads do so together; or the lanes of a warp sweep over all that they watch. GPU and
+// emulated device run this code.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace carillon::detail {
 
-// Sweeps by `look()`, which returns whether it served anyone, until told to stop; calls `rested()`
+// Sweeps with `look()`, which returns whether it served a request, until a stop. Calls `rested()`
 // when a lane has found nothing for many sweeps in a row.
 CARILLON_POLICY_CODE
 template <class Control, VotingGroup Lanes, class Look, class Rested>
@@ -22,7 +22,7 @@ CARILLON_HD void sweep_until_stopped(Control& control, Lanes const& lanes, Look&
     bool const leads = lanes.thread_rank() == 0;
     if (leads) control.report_started();
     do {
-        // Like in serve(), there are only sweeps until a request took long.
+        // Like in serve(), there are only sweeps until a request is slow.
         control.looked();
         std::uint32_t const sweeps = control.polls_before_rest();
         bool served = false;
@@ -36,7 +36,7 @@ CARILLON_HD void sweep_until_stopped(Control& control, Lanes const& lanes, Look&
             control.spin();
         }
         if (!served) rested();
-        // Lanes that may sleep decide together: a warp is as slow as its slowest lane.
+        // Lanes that may sleep decide together, because a warp is as slow as its slowest lane.
         if (control.may_rest()) served = lanes.any(served);
         if (served) {
             control.busy();
@@ -59,23 +59,24 @@ struct Turn {
     Found found;
 };
 
-// Waits for room for a reply; false if it is time to end instead.
+// Waits for room for a reply; returns false if it is time to end.
 CARILLON_POLICY_CODE
 template <class Channel, class Handler, class Control>
 CARILLON_HD bool await_room(Channel& channel, Handler& handler, Control& control) {
     if (!channel.replies.was_full()) [[likely]]
         return true;
-    channel.requests.return_held();  // like after many failed looks: there are none meanwhile
+    channel.requests
+        .return_held();  // there are no looks meanwhile, so this does the work of many failed looks
     do {
         if (control.stop_now()) return false;
         control.idle();
         run_idle(handler);
     } while (channel.replies.was_full());
-    control.busy();  // it has waited for room, and not for a request
+    control.busy();  // it waited for room, not for a request
     return true;
 }
 
-// Replies that leave together, even if the handling of the next request throws.
+// Replies that leave together, even if the next request's handling throws.
 template <class Channel, std::uint32_t most>
 struct ReplyRow {
     using Reply = typename Channel::ReplyMessage;
@@ -97,8 +98,8 @@ struct ReplyRow {
     }
 };
 
-// Serves requests that are there already, as long as there are any: they are loaded together, and
-// their replies leave together. It is for quick handlers: a reply waits for those of its row.
+// Serves requests that are already there, while there are any: loads them together, and sends their
+// replies together. It is for quick handlers, because a reply waits for the others of its row.
 // Returns whether a look at the stop word is due.
 CARILLON_POLICY_CODE
 template <class Channel, class Handler, class Control>
@@ -120,7 +121,7 @@ CARILLON_HD bool serve_rows(Channel& channel, Handler& handler, Control& control
     }
 }
 
-// Answers every request by `handler`, until told to stop.
+// Answers every request with `handler` until a stop.
 CARILLON_POLICY_CODE
 template <class Request, class Reply, class Near, class Far, class Pages, class Handler,
           class Control>
@@ -134,10 +135,10 @@ CARILLON_HD void serve(DeviceChannel<Request, Reply, Near, Far, Pages> channel, 
                             data);
     };
     constexpr bool in_rows = 1 < detail::row_of<Request, Reply> && data == OutOfLine::none;
-    // With room for the reply there is nothing but the handler between a request and its reply.
+    // With room for the reply, only the handler runs between a request and its reply.
     while (detail::await_room(channel, handler, control)) {
-        // A request waits for half a poll on average, which all work between two polls lengthens:
-        // the rest is done here, after many polls.
+        // A request waits for half a poll on average, and all work between two polls makes that
+        // longer: the rest is done here, after many polls.
         std::uint32_t const polls = control.polls_before_rest();
         bool waited = false;
         auto const in_vain = [&] {
@@ -150,7 +151,7 @@ CARILLON_HD void serve(DeviceChannel<Request, Reply, Near, Far, Pages> channel, 
         } else {
             bool due = control.busy();
             if constexpr (in_rows) {
-                // The request was there when the last one had been answered: others may be too.
+                // The request was there when the last one had been answered; more may be there.
                 if (!waited && !due && control.was_quick())
                     due = detail::serve_rows(channel, handler, control);
             }
@@ -161,7 +162,7 @@ CARILLON_HD void serve(DeviceChannel<Request, Reply, Near, Far, Pages> channel, 
     control.report_ended();
 }
 
-// Serves by all of `threads` together: the first thread takes work, all call `handle(work)`, and
+// Serves with all of `threads` together: the first thread takes work, all call `handle(work)`, and
 // the first answers with its result. `take(work)` returns whether there was work, with room for its
 // answer. All run the handler's idle() too. Only the first thread uses control.
 CARILLON_POLICY_CODE
@@ -209,9 +210,9 @@ CARILLON_HD void serve_by_turns(Control& control, Threads threads, Handler& hand
     if (leads) control.report_ended();
 }
 
-// Serves channels by all of `threads` together, each with its own handler: the first thread looks
+// Serves channels with all of `threads` together, each with its own handler: the first thread looks
 // for a request, all run the handler with it, and the reply is the first one's result. With
-// `has_express` requests of `express` come before those of `channel`: they wait only for the
+// `has_express`, requests of `express` come before those of `channel`: they wait only for the
 // request that is being served.
 CARILLON_POLICY_CODE
 template <class Channel, class Handler, class Control, SharingGroup Threads>
@@ -223,7 +224,7 @@ CARILLON_HD void serve_together(bool has_express, Channel express, Channel chann
         Packed<Request> request;
         std::uint32_t urgent;
     };
-    // A request stays in the ring while its reply has no room: express ones go on meanwhile.
+    // A request stays in the ring while its reply has no room; express requests go on meanwhile.
     auto const take_from = [](Channel& from, Work& work) {
         if (!from.replies.was_full()) [[likely]]
             return from.requests.try_take(work.request);

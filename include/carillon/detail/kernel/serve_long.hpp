@@ -60,7 +60,7 @@ struct SharedMessage {
     [[nodiscard]] CARILLON_HD T const& message() const {
         return *reinterpret_cast<T const*>(bytes);
     }
-    // Compiled for the CPU, zeroes all bytes that are no part of a value, like pack().
+    // On the CPU, zeroes all bytes that are not part of a value, like pack().
     CARILLON_HD void clear_padding() {
 #if !defined(__CUDA_ARCH__)
         if constexpr (clears_padding<T>) {
@@ -78,8 +78,8 @@ struct SharedMessages {
     SharedMessage<Reply> reply;
 };
 
-// Answers every request by `handler`, until told to stop. Every lane calls it and sees `shared`.
-// Only the first lane uses handler and control.
+// Answers every request with `handler` until a stop. Every lane calls it and sees `shared`. Only
+// the first lane uses handler and control.
 CARILLON_POLICY_CODE
 template <class Channel, class Handler, class Control>
 CARILLON_HD void serve_long(

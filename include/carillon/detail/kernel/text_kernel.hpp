@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of a handler that a program gives as text: NVRTC compiles this around it, and the
-// host passes a TextKernel. The bodies are those of PersistentKernel.
+// The kernels of a handler given as text: NVRTC compiles this around the text, and the host passes
+// a TextKernel. The bodies are those of PersistentKernel.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace carillon::detail {
 
-// Their one parameter, for any handler.
+// The kernels' one parameter, for any handler.
 struct TextKernel {
     KernelBlocks blocks;
     LeaseTable leases;  // for kernels whose clients are other processes
@@ -61,9 +61,9 @@ struct TextBodies {
 
 }  // namespace carillon::detail
 
-// The kernels of `Handler`, each in the two forms that most_threads_of may ask for; one of each
-// pair is empty. The sizes of two variables tell the number of threads and the form: the driver
-// knows them without reading device memory.
+// The kernels of `Handler`, each in the two forms that most_threads_of may choose; one of each pair
+// is empty. The sizes of two variables tell the number of threads and the form: the driver knows
+// them without reading device memory.
 #define CARILLON_TEXT_KERNELS(Handler, request_bytes, reply_bytes, kernel_bytes)                \
     namespace carillon::detail {                                                                \
     using TextHandler = TextBodies<Handler, request_bytes, reply_bytes>;                        \

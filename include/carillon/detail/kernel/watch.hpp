@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A block that watches many channels by their doorbells: a warp, whose lanes share the channels.
+// A block that watches many channels by their doorbells: a warp whose lanes share the channels.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,14 @@
 
 namespace carillon::detail {
 
-// Serves one request of `channel`, whose doorbell is heard as `rung`; returns whether there was
-// one. The doorbell is ahead of the taken requests, so there is a line or there will be. A request
+// Serves one request of `channel`, whose doorbell was heard as `rung`; returns whether there was
+// one. The doorbell is ahead of the taken requests, so the line is there or will come. A request
 // stays in the ring while its reply has no room: no other channel waits for this one's host.
 CARILLON_POLICY_CODE
 template <class Channel, class Handler>
 CARILLON_HD bool serve_heard(Channel& channel, Sequence rung, Handler& handler) {
-    // Doorbell and line arrive in any order, but hardly apart: a late line is looked at a few times
-    // before it is the other channels' turn.
+    // Doorbell and line arrive in any order, but close together. A late line is looked at a few
+    // times before the other channels get their turn.
     constexpr unsigned looks_at_line = 4;
     if (rung < channel.requests.next() || channel.replies.was_full()) return false;
     using Request = typename Channel::RequestMessage;
@@ -38,7 +38,7 @@ CARILLON_HD bool serve_heard(Channel& channel, Sequence rung, Handler& handler) 
     return false;
 }
 
-// A channel that a lane has to itself; or none, whose doorbell is never heard.
+// One lane's channel; or no channel, whose doorbell is never heard.
 template <class Channel>
 class Watched {
    public:
@@ -46,7 +46,7 @@ class Watched {
         : channel_(channels[index < count ? index : 0]),
           due_(index < count ? channel_.requests.next() : ~Sequence{0}) {}
 
-    // Whether it has work, now that its doorbell is heard as `rung`.
+    // Whether it has work, if its doorbell is heard as `rung`.
     [[nodiscard]] CARILLON_HD bool concerned(Sequence rung) const { return rung >= due_; }
 
     CARILLON_POLICY_CODE
@@ -57,7 +57,7 @@ class Watched {
         return true;
     }
 
-    // Call it when no request has come for a while.
+    // Call it after a while without requests.
     CARILLON_POLICY_CODE
     CARILLON_HD void rest() { channel_.requests.return_held(); }
 
@@ -66,14 +66,14 @@ class Watched {
     Sequence due_;  // the next request
 };
 
-// Serves `count` channels, whose hosts ring: `doorbells` has a word for each, at a multiple of 16
+// Serves `count` channels whose hosts ring: `doorbells` has a word for each, at a multiple of 16
 // bytes, and on a GPU room for doorbells_per_block words. Every lane of a warp calls it, with the
 // same channels in memory that all lanes see, and serves some of them; only lane 0 uses `control`.
 //
-// A sweep looks at all doorbells and serves at most one request of every channel, if it was there
-// when the sweep looked at the doorbell and its reply has room. So a request that a sweep finds
-// waits for at most count - 1 others; before that it may have missed the current sweep, which adds
-// as many.
+// A sweep looks at all doorbells and serves at most one request of every channel, if the request
+// was there when the sweep looked at the doorbell and its reply has room. Therefore a request that
+// a sweep finds waits for at most count - 1 others; before that it may have missed the current
+// sweep, which adds as many.
 CARILLON_POLICY_CODE
 template <class Channel, class Handler, class Control, class Near = DeviceNear,
           VotingGroup Lanes = WarpLanes>
@@ -82,7 +82,7 @@ CARILLON_HD void serve_watch(Channel* channels, unsigned count, std::uint64_t co
                              Lanes lanes = Lanes()) {
     if constexpr (2 * Lanes::most >= doorbells_per_block) {
         // A lane has at most two channels, whose state stays in registers. Nearly every sweep finds
-        // nothing, and its time is a part of every round trip: so it has one branch.
+        // nothing, and its time is part of every round trip; therefore it has one branch.
         unsigned const index = 2 * lanes.thread_rank();
         Watched<Channel> first(channels, index, count);
         Watched<Channel> second(channels, index + 1, count);
@@ -137,7 +137,7 @@ struct WatchBody {
             ::new (watched + i) Channel(view.requests, view.replies);
         }
         block::sync({"carillon/detail/kernel/watch.hpp", __LINE__});
-        // One after the other: each measures times.
+        // one after the other, because each measures times
         if (block::thread_rank() == 0) {
             for (unsigned i = 0; i < channels_per_block; ++i) watched[i].requests.choose_pages();
         }
@@ -151,8 +151,8 @@ struct WatchBody {
     }
 
    private:
-    // The nearer of the block's two doorbell pages. The host reads it in the status line once it
-    // sees there that the block has started.
+    // Returns the nearer of the block's two doorbell pages. The host reads the choice in the status
+    // line once that says that the block has started.
     CARILLON_HD std::uint64_t const* nearest_doorbells(unsigned block, StatusLine* status,
                                                        DeviceClock const& clock) const {
         WarpLanes const lanes;

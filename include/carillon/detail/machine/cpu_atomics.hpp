@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The quad in terms of C++ atomics: for CPU threads that stand in for a device, and for a CPU that
-// talks to them. A quad is two 8-byte words. The one with the tag is written last and read first,
-// so a tag that was seen vouches for the other word.
+// The quad as C++ atomics, for CPU threads that stand in for a device and for a CPU that exchanges
+// messages with them. A quad is two 8-byte words. The one with the tag is written last and read
+// first, so a tag that was seen vouches for the other word.
 #pragma once
 
 #include <atomic>
@@ -20,7 +20,7 @@ struct StdWords {
     static void store(std::uint64_t* to, std::uint64_t value, std::memory_order order) {
         std::atomic_ref(*to).store(value, order);
     }
-    // Both return what the word held before.
+    // Both return the previous word.
     static std::uint64_t fetch_add(std::uint64_t* to, std::uint64_t addend,
                                    std::memory_order order) {
         return std::atomic_ref(*to).fetch_add(addend, order);

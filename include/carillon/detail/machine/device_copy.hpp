@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies between device memory and host memory by the threads of a block, and loads of words by one
-// of them. Loads bypass the SM's caches, which do not see the writes of others.
+// of them, for DeviceReader and DeviceWriter. Loads bypass the SM's caches, which do not see the
+// writes of others.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +18,7 @@ struct Words {
     std::uint32_t word[3];
 };
 
-// Loads up to 12 bytes from any address, by the calling thread. Bytes beyond `size` are undefined.
+// Loads up to 12 bytes from any address, in the calling thread. Bytes beyond `size` are undefined.
 [[nodiscard]] CARILLON_HD inline Words load_words(unsigned char const* from, std::size_t size) {
     Words words{};
 #if defined(__CUDA_ARCH__)
@@ -66,7 +67,7 @@ __device__ inline void copy_bytes(unsigned char* to, unsigned char const* from, 
 
 #endif
 
-// To host memory, by all threads of the block, each its part. Others see the bytes after a barrier.
+// Copies to host memory by all threads of the block. Others see the bytes after a barrier.
 struct Push {
     // `to` and `from` have the same remainder by 16.
     CARILLON_HD static void copy(void* to, void const* from, std::size_t size) {
@@ -154,8 +155,8 @@ __device__ inline void pull_quads_to(unsigned char* to, Quad const* from, std::s
 
 #endif
 
-// From host memory, by all threads of the block (32 or more on a GPU), each its part. Any
-// alignment: loads across the bus have 16 bytes, but for at most 15 single bytes at either end.
+// Copies from host memory by all threads of the block (32 or more on a GPU), each its part, with
+// any alignment. Loads across the bus have 16 bytes, except at most 15 single bytes at either end.
 struct Pull {
     CARILLON_HD static void copy(void* to, void const* from, std::size_t size) {
 #if defined(__CUDA_ARCH__)

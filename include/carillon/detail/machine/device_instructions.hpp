@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The accesses and the fence of a device thread, of which the device's policies are made: PTX if
-// the code is compiled for a GPU, C++ atomics if a CPU thread stands in for one. The policies take
-// a class that models these concepts as a parameter: the tests substitute a simulated bus or a
-// model checker for DeviceInstructions.
+// The accesses and the fence of a device thread, which the device's policies use: PTX if the code
+// is compiled for a GPU, C++ atomics if a CPU thread stands in for one. The policies take a class
+// that models these concepts as a parameter: the tests substitute a simulated bus or a model
+// checker for DeviceInstructions.
 #pragma once
 
 #include <concepts>
@@ -42,11 +42,11 @@ concept GpuStores = std::copyable<Gpu> &&
     gpu.fence_system();
 };
 
-// Stores several lines in a row at once, if the GPU can: the first `count`, at most the template's
-// number, with at least `quads` quads of each and `last` of the last one. Or one by one:
+// Stores several consecutive lines at once, if the GPU can: the first `count`, at most the
+// template's number, with at least `quads` quads of each and `last` of the last one. Or one by one:
 // stage_bulk() puts aside line `i`, which is for `to`, and store_staged() stores the first `count`;
 // stage_bulk() may also store the line itself. No other row and no store_bulk() of the same number
-// comes in between. settle_bulk() waits until all such stores of the thread are written.
+// may come in between. settle_bulk() waits until all such stores of the thread are written.
 template <class Gpu>
 concept GpuBulkStores = GpuStores<Gpu> &&
     requires(Gpu const& gpu, Line* to, Line const* from, std::size_t count, std::size_t quads,
@@ -60,8 +60,7 @@ concept GpuBulkStores = GpuStores<Gpu> &&
 #if defined(__CUDA_ARCH__)
 using ThisGpu = Ptx;
 #else
-// The members of Ptx, for CPU threads. Each access lets the other threads of a tested block run
-// first.
+// Ptx's members for CPU threads. Each access lets the other threads of a tested block run first.
 struct EmulatedGpu {
     CARILLON_HD static Quad load_relaxed(Quad const* from) { return load_acquire(from); }
     // G1: E1 and E3 have the acquire.

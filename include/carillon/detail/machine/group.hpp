@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups of threads that do something together, as a parameter: one thread, the lanes of a warp, or
-// the threads of a block (block.hpp). On a GPU all threads of the group make each of these calls
-// together. On the emulated device one thread stands for them all, except in a block that a test
-// runs (testing.hpp). A test can substitute another group. The names are those of CUDA's
-// cooperative groups, where these have one.
+// Groups of threads that work together, as a parameter of ends and bodies: one thread, the lanes of
+// a warp, or the threads of a block (block.hpp). On a GPU all threads of the group make each of
+// these calls together. On the emulated device one thread stands for them all, except in a block
+// that a test runs (testing.hpp). A test can substitute another group. The names are those of
+// CUDA's cooperative groups, if these have one.
 #pragma once
 
 #include <concepts>
@@ -35,7 +35,7 @@ concept VotingGroup = Group<G> && requires(G const& group, bool value, std::uint
     // Whether `value` is true in all threads, or in any thread.
     { group.all(value) } -> std::same_as<bool>;
     { group.any(value) } -> std::same_as<bool>;
-    // The number of threads in which it is true, in the group or among those of lower rank.
+    // The number of threads in which it is true: in the group, or among those of lower rank.
     { group.count(value) } -> std::same_as<unsigned>;
     { group.count_before(value) } -> std::same_as<unsigned>;
     // The word of the thread of rank 0.
@@ -50,8 +50,8 @@ concept SharingGroup = Group<G> && requires(G const& group, int& own) {
     { group.template shared<int>(own) } -> std::same_as<int&>;
 };
 
-// Whether the calling thread does what one thread does for all. Groups are passed by value: passing
-// on a reference into an end changes nvcc's code.
+// Whether the calling thread acts for all. Groups are passed by value, because passing on a
+// reference into an end changes nvcc's code.
 template <Group G>
 [[nodiscard]] CARILLON_HD bool is_leader(G group) {
     return group.thread_rank() == 0;

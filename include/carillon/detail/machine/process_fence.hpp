@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A full fence between the threads of one process that costs one side no instruction. By it a drain
-// learns of every request that a client is about to send, although clients neither wait nor fence.
+// A full fence between the threads of one process that costs one side no instruction, for
+// PersistentKernel::drain(): a drain learns of every request that a client is about to send,
+// although clients neither wait nor fence.
 //
 //   client: stores the number of the request in a word of its own; then looks at the kernel's
 //           state; sends the request, or stores the number before it
@@ -21,8 +22,7 @@ namespace carillon::detail::cpu {
 // Two threads each store a word, call one of these, and load the other's word. At least one of the
 // loads sees the other thread's store.
 struct ProcessFence {
-    // For the thread that does this often. The compiler keeps the store ahead of the load; the CPU
-    // need not.
+    // For the frequent side. The compiler keeps the store ahead of the load; the CPU may not.
     static void light() { std::atomic_signal_fence(std::memory_order_seq_cst); }
     // For the other thread: puts a full fence into every thread of this process. This takes
     // microseconds, or milliseconds the first time.

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The GPU's accesses, in PTX. Empty if code is compiled for a CPU.
+// The GPU's accesses in PTX, for the device's policies. Empty if code is compiled for a CPU.
 //
 // A quad is accessed as the scalar type .b128 (PTX ISA 8.3 and later, sm_70 and later), not as a
 // vector: the memory consistency model treats a vector access as separate accesses to its elements
 // in no order (PTX ISA, Memory Consistency Model, "Vector Data-types"). Towards a CPU, PTX defers
-// to the platform; docs/dev/guarantees.md says what we rely on across the bus, and why.
+// to the platform; docs/dev/guarantees.md lists the guarantees that we rely on across the bus, and
+// the reasons.
 #pragma once
 
 #if defined(__CUDA_ARCH__)
@@ -102,8 +103,8 @@ struct Ptx {
     __device__ static void keep_in_memory(Line* lines) { asm volatile("" ::"l"(lines) : "memory"); }
 
 #if __CUDA_ARCH__ >= 900
-    // Lines in a row are sent from shared memory by the bulk copy engine, which makes one write on
-    // the bus of up to 128 bytes. docs/dev/guarantees.md says why a quad arrives whole. It orders
+    // The bulk copy engine sends consecutive lines from shared memory, as one write on the bus of
+    // up to 128 bytes. docs/dev/guarantees.md gives the reason why a quad arrives whole. It orders
     // nothing. One thread of a block uses it.
 
     // The address in shared memory of the lines to be sent.
@@ -162,7 +163,7 @@ struct Ptx {
         send_staged(to, staged_lines<most>(), (count - 1) * sizeof(Line) + quads * sizeof(Quad));
     }
 
-    // Waits until this thread's lines are written: before the block's shared memory goes.
+    // Waits until this thread's lines are written: call it before the block's shared memory ends.
     __device__ static void settle_bulk() {
         asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A block of the emulated device whose threads a test runs (carillon/testing.hpp). The ordinary
-// emulated device has none: one thread stands for the block.
+// A block of the emulated device whose threads a test runs (testing.hpp). Without a test there is
+// none: one thread stands for the block.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@
 
 namespace carillon::detail {
 
-// How the calling thread works together with the block's others. Each function except
-// thread_rank(), size(), lanes() and shared() lets other threads run.
+// The calling thread's link to the other threads of its block. Each function except thread_rank(),
+// size(), lanes() and shared() lets other threads run.
 class TestedBlock {
    public:
     virtual ~TestedBlock() = default;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The accesses and fences of an x86 CPU, of which the host's policies are made. The policies take a
-// class that models these concepts as a parameter: the tests substitute a simulated bus or a model
+// The accesses and fences of an x86 CPU, which the host's policies use. The policies take a class
+// that models these concepts as a parameter: the tests substitute a simulated bus or a model
 // checker for X86.
 #pragma once
 
@@ -19,13 +19,13 @@
 
 namespace carillon::detail::cpu {
 
-// Fetches the line of an address, and its translation. An x86 CPU only looks up the page of
-// write-combining and uncached memory (Intel SDM, PREFETCHh).
+// Fetches the line of an address, and its translation. For write-combining and uncached memory an
+// x86 CPU only looks up the page (Intel SDM, PREFETCHh).
 inline void prefetch(void const* where) {
     _mm_prefetch(static_cast<char const*>(where), _MM_HINT_T0);
 }
 
-// Fetches the first lines of a function, into the caches that data and code share.
+// Fetches a function's first lines into the caches that data and code share.
 template <class Function>
 void prefetch_code(Function* function, std::size_t lines) {
     auto const* const code = reinterpret_cast<char const*>(function);
@@ -46,8 +46,8 @@ enum class StoreKind : std::uint8_t {
 };
 
 // one_step stores payload and tags together. two_step stores the payload under the slot's previous
-// tags, fences, and stores the tags. CPUs without MOVDIR64B need that: their write-combining
-// buffers may be evicted in 8-byte pieces half way through a line.
+// tags, fences, and stores the tags. CPUs without MOVDIR64B need that, because their
+// write-combining buffers may be evicted in 8-byte pieces half way through a line.
 enum class PublishMode : std::uint8_t { one_step, two_step };
 
 // The traits of a kind.
@@ -94,7 +94,7 @@ concept CpuMappedStores = CpuStores<Cpu> && requires(Cpu const& cpu, StoreKind k
     cpu.read_back(word);
 };
 
-// Stores many lines in a row, faster than one by one. Not every stand-in has it.
+// Stores many consecutive lines, faster than one by one. Not every stand-in has it.
 template <class Cpu>
 concept CpuBulkStores = requires(Cpu const& cpu, StoreKind kind, Line* to, void const* payloads,
                                  std::size_t count, Tag first) {
@@ -111,7 +111,8 @@ class X86 {
         store_quads(kind, to, _mm_load_si128(quads), _mm_load_si128(quads + 1),
                     _mm_load_si128(quads + 2), _mm_load_si128(quads + 3));
     }
-    // `count` lines in a row: payload i lies at payloads + 48 i and gets the tag first + i.
+    // Stores `count` consecutive lines: payload i lies at payloads + 48 i and gets the tag first +
+    // i.
     static void store_payloads(StoreKind kind, Line* to, void const* payloads, std::size_t count,
                                Tag first);
 
@@ -154,7 +155,7 @@ class X86 {
     }
 
     // One access, after every earlier store to cached memory. It is assembly, so that GCC does not
-    // store a quad in halves that it has in two registers.
+    // store a quad from two registers in halves.
     static void store_quad(Quad* to, Quad const& quad) {
 #if CARILLON_THREAD_SANITIZER
         cpu::store_quad(to, quad);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The layout of channels' rings, for either side: the device polls device memory, the CPU polls
+// The layout of channels' rings, for both sides: the device polls device memory, the CPU polls
 // page-locked host memory.
 //
 //   device memory                        host memory, for each channel
@@ -11,8 +11,8 @@
 // Request slots lie in pairs of pages (ring_pages.hpp), which contain nothing else. In device
 // memory the doorbells of blocks that watch several channels follow the channels. A block's
 // doorbells are side by side, so that one look finds all news; they exist twice, on neighbouring
-// pages, of which the block chooses one. A channel's two parts may have different indices: the page
-// of a part decides how long its lines take (placement.hpp).
+// pages, and the block chooses one. A channel's two parts may have different indices: the page of a
+// part decides how long its lines take (placement.hpp).
 #pragma once
 
 #include <atomic>
@@ -23,16 +23,15 @@
 
 namespace carillon::detail {
 
-// A client's counts of its channel. In host memory, on a line that nobody else writes: the client
-// stores, monitors load. The client keeps no other copy, so counting costs one store for each
-// reply.
+// A client's counts of its channel. They are in host memory, on a line that only the client writes
+// and monitors load. The client keeps no other copy, so counting costs one store per reply.
 struct CounterWords {
     Sequence submitted;     // the number of the last request
     Sequence taken;         // the number of the last reply taken from the ring
-    std::uint64_t stalls;   // requests that met a full ring
+    std::uint64_t stalls;   // requests that found the ring full
     std::uint64_t dropped;  // requests whose reply was given up
 
-#if !defined(__CUDACC_RTC__)  // the host's
+#if !defined(__CUDACC_RTC__)  // only on the host
     // Relaxed: each number is read by itself.
     static void store(std::uint64_t& word, std::uint64_t value) {
         std::atomic_ref(word).store(value, std::memory_order_relaxed);
@@ -47,31 +46,31 @@ struct CounterWords {
 // The counts of an unused channel.
 [[nodiscard]] inline CounterWords no_counts(Sequence first) { return {first - 1, first - 1, 0, 0}; }
 
-// Tells a block to end, and that its host lives. In device memory; the CPU writes, the block polls
-// both words with one load.
+// Tells a block to end, and that its host lives. It is in device memory; the CPU writes, and the
+// block polls both words with one load.
 struct alignas(64) ControlLine {
     std::uint64_t stop;
-    std::uint64_t host_beat;  // changes now and then
+    std::uint64_t host_beat;  // changes from time to time
 };
 
-// Why a block has returned.
+// The reason why a block has returned.
 enum class EndReason : std::uint64_t {
-    none,         // it has not, or gave no reason
+    none,         // it has not returned, or gave no reason
     told,         // a stop
     lifetime,     // its lifetime has passed
     host_silent,  // the host's heartbeat was silent for too long
 };
 
-// Tells the CPU the state of a block. In host memory; the block writes, the CPU reads.
+// Tells the CPU the state of a block. It is in host memory; the block writes, the CPU reads.
 struct alignas(64) StatusLine {
     std::uint64_t started;        // 1 once the block runs
     std::uint64_t ended;          // an EndReason once it has returned
     std::uint64_t sm;             // the SM that it runs on
-    std::uint64_t doorbell_page;  // which of its two doorbell pages it watches
-    std::uint64_t beat;           // changes now and then, while it does not serve
+    std::uint64_t doorbell_page;  // the one of its two doorbell pages that it watches
+    std::uint64_t beat;           // changes from time to time, except while it serves
 };
 
-// One channel as one side sees it.
+// One side's view of one channel.
 struct ChannelView {
     RingView requests;
     RingView replies;
@@ -89,8 +88,7 @@ struct ChannelLocation {
 // The channels that one block can watch: a warp reads 64 doorbells with one load.
 inline constexpr unsigned doorbells_per_block = 64;
 
-// The blocks that take a channel's requests. With any_block replies come in any order
-// (pool_places.hpp).
+// The blocks that take a channel's requests; for any_block see pool_places.hpp.
 enum class ServedBy : std::uint8_t { one_block, any_block };
 
 // The sizes of a channel's rings.
@@ -107,7 +105,7 @@ struct ChannelShape {
     bool operator==(ChannelShape const&) const = default;
 };
 
-// All channels of a ChannelMemory as one side sees them. Trivially copyable.
+// One side's view of all channels of a ChannelMemory. Trivially copyable.
 struct ChannelTable {
     std::byte* in_device_memory;
     std::byte* in_host_memory;
@@ -116,8 +114,8 @@ struct ChannelTable {
     Sequence first;
     // The place of each channel, in memory of the reading side; nullptr: channel i is at {i, i}.
     ChannelLocation const* locations = nullptr;
-    // Whether request slots use one page of each pair, the nearer. If "device memory" is the
-    // host's, no page is nearer, and a GPU's atomic there may undo a concurrent write of the CPU.
+    // Whether request slots use the nearer page of each pair. If "device memory" is the host's, no
+    // page is nearer, and a GPU's atomic there may undo a concurrent write of the CPU.
     bool in_pairs = true;
 
     static constexpr std::size_t page = 4096;
@@ -140,8 +138,8 @@ struct ChannelTable {
     [[nodiscard]] CARILLON_HD static constexpr std::size_t word_bytes(ChannelShape const& shape) {
         return sizeof(ControlLine) + in_lines(1) + in_lines(page_words(shape));
     }
-    // The host memory of a channel. Slots that fill pages start at a page: the page decides how
-    // long a line takes.
+    // The host memory of a channel. Slots that fill pages start at a page: it decides a line's
+    // time.
     [[nodiscard]] CARILLON_HD static constexpr std::size_t host_bytes(ChannelShape const& shape) {
         std::size_t const slot_bytes =
             std::size_t{shape.capacity} * shape.reply_lines * sizeof(Line);
@@ -161,8 +159,8 @@ struct ChannelTable {
         return reinterpret_cast<CounterWords*>(at);
     }
 
-    // The begin and the end of the doorbells: pairs of pages, each for eight blocks, each of which
-    // watches at least two channels.
+    // The begin and end of the doorbells: pairs of pages, each for eight blocks with two channels
+    // or more.
     [[nodiscard]] CARILLON_HD static constexpr std::size_t doorbells_at(unsigned channels,
                                                                         ChannelShape const& shape) {
         std::size_t const before = channels * (request_bytes(shape) + word_bytes(shape));
@@ -176,7 +174,7 @@ struct ChannelTable {
     }
 
     // The doorbells of a block's channels in one of their two pages: each has the sequence number
-    // of the last request published.
+    // of the last published request.
     [[nodiscard]] CARILLON_HD std::uint64_t* doorbells(unsigned block, unsigned which) const {
         std::byte* const pages = in_device_memory + doorbells_at(channels, shape) +
                                  block / blocks_per_page * doorbell_pages + which * page;
@@ -212,7 +210,7 @@ struct ChannelTable {
     [[nodiscard]] CARILLON_HD static constexpr std::size_t page_words(ChannelShape const& shape) {
         return PagePairs::words(shape.capacity, page_shift(shape.request_lines));
     }
-    // The bytes of `words` words, in lines of their own.
+    // The bytes of `words` words that fill lines alone.
     [[nodiscard]] CARILLON_HD static constexpr std::size_t in_lines(std::size_t words) {
         return (words * sizeof(std::uint64_t) + sizeof(Line) - 1) / sizeof(Line) * sizeof(Line);
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The protocol of a ring of chunks: large buffers in the memory of the consumer's side. A line
-// hands each of them over.
+// The protocol of ChunkRing: large buffers in the memory of the consumer's side, each handed over
+// by a line.
 //
 // Ownership in one sentence: a chunk belongs to the producer from its claim until its line's four
 // tags are there, to the consumer until the credit word has reached that line's sequence number,
@@ -53,7 +53,7 @@ struct ChunkMessage {
     Meta meta;
 };
 
-// A taken chunk as a shared variable of a block, for any Meta.
+// A taken chunk as a block's shared variable, for any Meta.
 struct TakenChunk {
     Line line;
     Sequence sequence;  // 0 for none
@@ -68,7 +68,7 @@ CARILLON_HD constexpr void check_meta() {
                   "carillon: a chunk's metadata must be at most 40 bytes: it travels in one line");
 }
 
-// A chunk for its consumer, until it is released.
+// A chunk for its consumer, valid until it is released.
 template <class Meta>
 struct ChunkView {
     std::byte const* data;  // in device memory
@@ -78,7 +78,7 @@ struct ChunkView {
 };
 
 // The end that fills chunks. Far accesses the lines, Near the credit word. The user writes the data
-// plainly, or by streaming stores (copy.hpp).
+// by plain stores, or by streaming stores (copy.hpp).
 template <FarAccess Far, WordAccess Near>
 class ChunkProducer {
    public:
@@ -98,9 +98,9 @@ class ChunkProducer {
         return next_++;
     }
 
-    // Hands over the chunk, of which the first `used` bytes were written. Claimed chunks may be
-    // committed in any order and by any threads: a commit touches only the chunk and its line.
-    // Writes of other threads must have left them: see flush().
+    // Hands over the chunk, whose first `used` bytes were written. Claimed chunks may be committed
+    // in any order and by any threads: a commit touches only the chunk and its line. Writes of
+    // other threads must have left them, see flush().
     template <class Meta>
     CARILLON_HD void commit(Sequence sequence, std::uint32_t used, Meta const& meta) const {
         store(sequence, used, meta);
@@ -108,15 +108,15 @@ class ChunkProducer {
     }
 
     // The two parts of a commit, for non-coherent memory, whose flush may throw. After an exception
-    // of store() the caller still has the chunk, to commit or to drop; after one of send() the
-    // chunk is handed over, and its line leaves with the next flush of that memory.
+    // of store() the caller still has the chunk, to commit or drop; after one of send() the chunk
+    // is handed over, and its line leaves with the next flush of that memory.
     template <class Meta>
     CARILLON_HD void store(Sequence sequence, std::uint32_t used, Meta const& meta) const {
         check_meta<Meta>();
         flush(sequence, used);
         store(sequence, pack(ChunkMessage<Meta>{{used, 0}, meta}, tag_of(sequence)));
     }
-    // K5, through H2: the line leaves now; without it the consumer may wait for ever.
+    // K5, through H2: the line leaves now; without it the consumer may wait forever.
     CARILLON_HD void send(Sequence sequence) const {
         far_.commit(view_.ring.slot(sequence), sizeof(Line));
     }
@@ -175,7 +175,7 @@ class ChunkConsumer {
     }
 
     // Takes the next chunk and returns true, or returns false at once if it was not handed over
-    // yet. It may be read until release(); other chunks, up to all, may be taken meanwhile.
+    // yet. The chunk may be read until release(); other chunks, up to all, may be taken meanwhile.
     [[nodiscard]] CARILLON_HD bool try_take(ChunkView<Meta>& chunk) {
         Line line;
         Sequence const sequence = try_take(line);
@@ -184,7 +184,7 @@ class ChunkConsumer {
         return true;
     }
 
-    // Takes the line itself: returns its sequence number, or 0.
+    // Takes the line itself and returns its sequence number, or 0.
     [[nodiscard]] CARILLON_HD Sequence try_take(Line& line) {
         // K2, pairs with K1: the load is an acquire, so the chunk is read after it; otherwise it
         // could be read before it is filled.
@@ -204,9 +204,9 @@ class ChunkConsumer {
         return {view_.chunk(sequence), message.state.used, message.meta, sequence};
     }
 
-    // Gives back the chunk `sequence` and all that were taken before it: nobody reads them any
-    // more. Release in order: a number that was not taken, or was released before, changes nothing
-    // and gives false. If several threads read the chunk, they meet at a barrier first, and one
+    // Gives back the chunk `sequence` and all that were taken before it: they are no longer read.
+    // Release in order: a number that was not taken, or was released before, changes nothing and
+    // returns false. If several threads read the chunk, they meet at a barrier first, and one
     // releases.
     CARILLON_HD bool release(Sequence sequence) {
         if (sequence <= released_ || sequence >= next_) return false;
@@ -216,7 +216,7 @@ class ChunkConsumer {
         return true;
     }
 
-    // The number of the next chunk to take, and of the last that was released.
+    // The number of the next chunk to take, and of the last released chunk.
     [[nodiscard]] CARILLON_HD Sequence next() const { return next_; }
     [[nodiscard]] CARILLON_HD Sequence released() const { return released_; }
 

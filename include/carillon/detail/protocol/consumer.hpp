@@ -14,9 +14,9 @@
 CARILLON_BEGIN_POLICY_CODE
 namespace carillon::detail {
 
-// The end that takes lines. Near: how it touches the slots; Far: how it touches the credit word.
-// Lanes: the threads that take lines. Every lane calls every member function, takes every line and
-// keeps the same counters; the first one returns the credit. Pages: where it looks for slots.
+// The end that takes lines. Near is its access to the slots, Far to the credit word. Lanes are the
+// threads that take lines: every lane calls every member function, takes every line and keeps the
+// same counters; the first one returns the credit. Pages tells where it looks for slots.
 template <class T, NearAccess Near, FarAccess Far, VotingGroup Lanes = OneThread,
           class Pages = FixedPages>
 class Consumer {
@@ -34,8 +34,8 @@ class Consumer {
         if constexpr (!Pages::paired) slot_ = pages_.slot(view_, next_);
     }
 
-    // Chooses the page of each pair at which it will look, and tells the producer, unless it has
-    // done so. Otherwise the first try does it, and takes longer.
+    // Chooses the page of each pair at which it will look, and tells the producer, unless done
+    // before. Otherwise the first try does it, and takes longer.
     CARILLON_HD void choose_pages() {
         if constexpr (Pages::paired) {
             if (slot_ != nullptr) [[likely]]
@@ -45,8 +45,8 @@ class Consumer {
         }
     }
 
-    // Takes the next message into `message` and returns true, or returns false at once when it
-    // has not wholly arrived.
+    // Takes the next message and returns true, or returns false at once if not all of it has
+    // arrived.
     CARILLON_HD bool try_pop(T& message) {
         Packed<T> packed;
         if (!try_take(packed)) return false;
@@ -54,9 +54,9 @@ class Consumer {
         return true;
     }
 
-    // Takes a message within `polls` looks, at least one: nothing is between two looks, so it sees
-    // a message sooner than a loop around try_pop() does (on a GPU by some 100 ns). Between two
-    // calls the caller sees whether to go on.
+    // Takes a message within `polls` looks, at least one. There is nothing between two looks, so it
+    // sees a message sooner than a loop around try_pop() (on a GPU by some 100 ns). Between two
+    // calls the caller checks whether to go on.
     CARILLON_HD bool try_pop(T& message, std::uint32_t polls) {
         choose_pages();
         return try_consume_within(
@@ -67,7 +67,7 @@ class Consumer {
     // Takes a message packed, for types that cannot be default-constructed.
     CARILLON_HD bool try_take(Packed<T>& message) {
         choose_pages();
-        if constexpr (1 < lines_of<T> && !KeepAccess<Near>) {  // on the CPU they lie in memory
+        if constexpr (1 < lines_of<T> && !KeepAccess<Near>) {  // on the CPU they are in memory
             return look_within(
                 1, message, [] {}, [](Packed<T> const&) {});
         } else {
@@ -76,8 +76,8 @@ class Consumer {
         }
     }
 
-    // Takes a message and calls `use(message)`: nothing stands between arrival and use. If the use
-    // throws, the message is taken all the same, and is not delivered again.
+    // Takes a message and calls `use(message)`, with nothing between arrival and use. Even if the
+    // use throws, the message is taken, and is not delivered again.
     template <class Use>
     CARILLON_HD bool try_consume(Use&& use) {
         if constexpr (NearQuadAccess<Near>) detail::check_device_call<void, Packed<T> const&>(use);
@@ -87,15 +87,15 @@ class Consumer {
     }
 
     // Takes a message within `polls` looks and calls `use` with it, after choose_pages(). It calls
-    // `in_vain()` whenever a look found nothing: nothing else is between two looks.
+    // `in_vain()` after each look that found nothing; there is nothing else between two looks.
     template <class InVain, class Use>
     CARILLON_HD bool try_consume_within(std::uint32_t polls, InVain&& in_vain, Use&& use) {
         Packed<T> message;
         return look_within(polls, message, in_vain, use);
     }
 
-    // Takes the next message, if it has wholly arrived, after choose_pages(): the lanes share its
-    // quads out, and each calls put(i, quad) for its own.
+    // Takes the next message if all of it has arrived, after choose_pages(). The lanes share its
+    // quads, and each calls put(i, quad) for its own.
     template <class Put>
     CARILLON_HD bool try_take_quads(Put&& put) requires NearQuadAccess<Near> {
         constexpr std::size_t most = (quads_of<T> + Lanes::most - 1) / Lanes::most;
@@ -104,7 +104,7 @@ class Consumer {
         std::size_t const rank = lanes_.thread_rank();
         Quad mine[most];
         auto const index = [&](std::size_t i) { return rank + i * lanes_.size(); };
-        // A lane that has fewer than others loads one of its own again, or the first.
+        // A lane with fewer quads than others loads one of its own again, or the first.
         std::size_t const instead = rank < quads_of<T> ? rank : 0;
         for (std::size_t i = 0; i < most; ++i) {
             Quad const* const from = slot + (index(i) < quads_of<T> ? index(i) : instead);
@@ -127,10 +127,10 @@ class Consumer {
     // Takes at most `count` of the next messages, if they have arrived, after choose_pages(), and
     // returns how many: calls use(i, message) for each, i from 0. Their loads are in flight
     // together, `most` of them but none beyond the page, so that many in a row take the time of
-    // one; for a look that mostly finds nothing try_consume() is faster.
+    // one. For looks that mostly find nothing, try_consume() is faster.
     template <std::uint32_t most, class Use>
     CARILLON_HD std::uint32_t try_consume_row(std::uint32_t count, Use&& use) {
-        // So many are looked at together, and used one behind the other.
+        // This many are looked at together, and used one after the other.
         constexpr std::uint32_t at_once = most < 4 ? most : 4;
         static_assert(lines_of<T> == 1 && Lanes::most == 1 && most % at_once == 0);
         if (held_ >= credit_batch()) return_credit();
@@ -139,9 +139,10 @@ class Consumer {
         if (wanted == 0) return 0;
         Packed<T> messages[most];
         if (most <= in_a_row && view_.slot_lines() == 1) [[likely]] {
-            // Each at a constant distance from the first; what is beyond `wanted` is not looked at.
+            // Each has a constant distance from the first; messages beyond `wanted` are not looked
+            // at.
             detail::load_row<T>(near_, messages, [&](std::uint32_t i) { return slot_ + i; });
-        } else {  // nothing beyond the page: the last one once more
+        } else {  // none beyond the page: the last one again
             detail::load_row<T>(near_, messages, [&](std::uint32_t i) {
                 return slot_ + std::size_t{i < wanted ? i : wanted - 1} * view_.slot_lines();
             });
@@ -184,12 +185,12 @@ class Consumer {
 
     // Messages taken whose credit has not been returned.
     [[nodiscard]] CARILLON_HD std::uint32_t held() const { return held_; }
-    // Returns that credit ahead of time: for a consumer that may not look again for a while.
+    // Returns that credit early, for a consumer that may not look again for a while.
     CARILLON_HD void return_held() {
         if (held_ != 0) return_credit();
     }
 
-    // Reads what a take reads, and takes nothing: all that is near then.
+    // Reads everything that a take reads, to have it in the caches, and takes nothing.
     CARILLON_HD void warm() const requires WordAccess<Near> {
         (void)near_.load_word(&awaited()->quads[0].low);
     }
@@ -200,19 +201,19 @@ class Consumer {
     [[nodiscard]] CARILLON_HD Line const* awaited() const {
         return slot_ + detail::awaited_line<T>;
     }
-    // Whether message `number`, taken or not, is in its slot. On the CPU any thread may ask.
+    // Whether message `number`, taken or not, is in its slot. On the CPU any thread may call it.
     [[nodiscard]] CARILLON_HD bool holds(Sequence number) const {
         Packed<T> message;
         return detail::load_message<T>(near_, view_.slot(number), tag_of(number), message);
     }
     [[nodiscard]] CARILLON_HD std::uint32_t capacity() const { return view_.capacity; }
 
-    // After so many looks in a row that find nothing, or a few more, all credit is returned: tens
-    // of microseconds, not within a round trip. A CPU looks that much more often.
+    // After this many looks in a row that find nothing, or a few more, all credit is returned: tens
+    // of microseconds, longer than a round trip. A CPU looks more often in that time.
     static constexpr std::uint32_t misses_before_return = looks_within_a_trip<Near>;
 
    private:
-    // Its end takes the message, however the use ends: after the use, where nobody waits.
+    // The destructor takes the message, even if the use throws: after the use, when nobody waits.
     struct Taking {
         Consumer& consumer;
 
@@ -225,7 +226,7 @@ class Consumer {
         }
     };
 
-    // Takes messages in a row, see Taking.
+    // Takes several messages in a row, see Taking.
     struct TakingRow {
         Consumer& consumer;
         std::uint32_t taken = 0;
@@ -278,8 +279,8 @@ class Consumer {
         return lanes_.all(detail::load_message<T>(near_, slot, tag_of(next_), message));
     }
 
-    // Credit of less than a batch goes back when nothing has come for a while. Sooner would be a
-    // write on the bus for every call.
+    // Credit of less than a batch is returned when no message has come for a while. Returning it
+    // sooner would cost every call a write on the bus.
     CARILLON_HD void found_nothing(std::uint32_t looks, Packed<T> const& message) {
         if (held_ == 0) return;
         misses_ += looks;
@@ -299,7 +300,7 @@ class Consumer {
         held_ = 0;
     }
 
-    // A take looks at the members in this order; those behind view_ are for the credit.
+    // A take reads the members in this order; those behind view_ are for the credit.
     Sequence next_;
     Line* slot_ = nullptr;      // of message next_, once its page is chosen
     std::uint32_t held_ = 0;    // messages taken whose credit has not been returned

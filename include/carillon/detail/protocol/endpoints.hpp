@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ends of the two kinds of ring. The device's are trivially copyable: pass them to a kernel by
-// value. One thread uses each.
+// The ends of the two kinds of ring. The device's ends are trivially copyable: pass them to a
+// kernel by value. One thread uses each.
 #pragma once
 
 #include "carillon/detail/access/device_near_far.hpp"
@@ -13,7 +13,7 @@
 
 namespace carillon::detail {
 
-// A device consumes from pages near it.
+// A device polls the pages that are near it.
 using NearPages = ChosenPages<NearestPage>;
 
 #if !defined(__CUDACC_RTC__)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flag and doorbell: one word with one writer and one reader, in the memory of the reader's side. A
-// flag holds the latest value; a doorbell counts how often it was rung.
+// The protocol of Flag and Doorbell: one word with one writer and one reader, in the memory of the
+// reader's side. A flag holds the latest value; a doorbell counts its rings.
 #pragma once
 
 #include <cstdint>
@@ -74,7 +74,7 @@ class DoorbellRinger {
    public:
     CARILLON_HD explicit DoorbellRinger(std::uint64_t* word, Far far = Far()) : flag_(word, far) {}
 
-    // Rings once more. With `data` earlier writes are visible to the listener that hears it.
+    // Rings once more. With `data`, earlier writes are visible to the listener that hears it.
     CARILLON_HD void ring(OutOfLine data = OutOfLine::none) { flag_.set(++rung_, data); }
 
    private:
@@ -88,8 +88,8 @@ class DoorbellListener {
     CARILLON_HD explicit DoorbellListener(std::uint64_t const* word, Near near = Near())
         : flag_(word, near) {}
 
-    // How often the doorbell was rung since the last call; 0 at once if it was not. Rings that came
-    // close together are heard together; none is lost.
+    // Returns how often the doorbell was rung since the last call; 0 at once if it was not. Rings
+    // that come close together are heard together; none is lost.
     [[nodiscard]] CARILLON_HD std::uint64_t heard() {
         std::uint64_t const rung = flag_.get();
         std::uint64_t const news = rung - heard_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The protocol of a call from the device to the host. Any device thread sends its request through
-// an MPMC ring to the host and polls a slot in its own memory for the reply.
+// The protocol of HostService: a device thread sends its request through an MPMC ring to the host,
+// and polls a slot in its own memory for the reply.
 //
 //     memory of the host's side          memory of the device's side
 //     +----------------------------+     +---------+---------+-- ... --+---------+
@@ -32,7 +32,7 @@ namespace carillon::detail {
 enum class HostCallResult : std::uint8_t {
     answered,
     timed_out,  // the request was sent: the host may still serve it, and its reply is dropped
-    no_room,    // the request was not sent: no reply slot or ring slot came free in time
+    no_room,    // the request was not sent: no reply slot or ring slot was free in time
     failed,     // the host's function threw
 };
 
@@ -54,7 +54,7 @@ CARILLON_HD constexpr void check_host_message() {
                   "travels in one line, which also says whose it is");
 }
 
-// A clock, and a way to spend an unsuccessful poll: the `polls`th in a row.
+// A clock, and a way to spend the time after a failed poll: the `polls`th in a row.
 template <class C>
 concept PollClock = std::copyable<C> && requires(C& clock, std::uint32_t polls) {
     { clock.now_ns() } -> std::same_as<std::uint64_t>;
@@ -68,14 +68,14 @@ class PollDeadline {
     CARILLON_HD PollDeadline(Clock clock, std::uint64_t timeout_ns)
         : timeout_ns_(timeout_ns), clock_(clock) {}
 
-    // Spends an unsuccessful poll; true after the last one. The time begins with the first poll,
+    // Spends a failed poll; returns true after the last one. The time begins with the first poll,
     // and the clock is read now and then.
     [[nodiscard]] CARILLON_HD bool passed() {
         if (polls_ % polls_between_looks == 0) {
             std::uint64_t const now = clock_.now_ns();
             if (polls_ == 0) began_ns_ = now;
             if (now - began_ns_ >= timeout_ns_) return true;
-            // Otherwise the count would wrap before the next look, and the time would begin anew.
+            // Otherwise the count would wrap before the next look, and the time would begin again.
             if (polls_ == last_look) polls_ -= polls_between_looks;
         }
         clock_.idle(++polls_);
@@ -130,10 +130,10 @@ class BasicHostCaller : public BasicHostPoster<Request, Far, Near> {
         check_host_message<Reply>();
     }
 
-    // Has the host serve `request`, and puts its answer into `reply`; unless the result is
-    // `answered`, `reply` stays unchanged. Polls for at most `timeout_ns` of the device's clock;
-    // with 0 it looks once. For `data` see post(). Data that the reply refers to may be read after
-    // this call if the host said so (HostServiceOptions::replies).
+    // Has the host serve `request`, and stores its answer in `reply`, which stays unchanged unless
+    // the result is `answered`. Polls for at most `timeout_ns` of the device's clock; with 0 it
+    // looks once. For `data` see post(). Data that the reply refers to may be read after this call
+    // if the host said so (HostServiceOptions::replies).
     CARILLON_HD HostCallResult call(Request const& request, Reply& reply, std::uint64_t timeout_ns,
                                     OutOfLine data = OutOfLine::none) {
         PollDeadline<Clock> deadline(clock_, timeout_ns);
@@ -156,7 +156,7 @@ class BasicHostCaller : public BasicHostPoster<Request, Far, Near> {
         }
         slot_.give_back();
         if (unpack<std::uint64_t>(answer) != 0) return HostCallResult::failed;
-        // It is not assigned: it may have const members.
+        // It is not assigned, because it may have const members.
         ::new (static_cast<void*>(__builtin_addressof(reply))) Reply(unpack<Answer>(answer).value);
         return HostCallResult::answered;
     }

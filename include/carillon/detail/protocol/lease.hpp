@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the owner of a kernel leases places: which channel a block, or all blocks that share places
-// (pool_places.hpp), serve now. Clients of other processes come and go while the kernel runs; each
-// has its channel in memory of its own. No client can access the memory that says which channels
-// are served.
+// How a kernel's owner leases channels to clients of other processes, which come and go while the
+// kernel runs. A lease says which channel a block, or all blocks that share places
+// (pool_places.hpp), serve now. Each client has its channel in its own memory. No client can access
+// the memory that says which channels are served.
 //
 //   owner: lays the channel out, empty; writes its place into the line; then an odd number
 //   block: sees the number, serves that channel
@@ -23,23 +23,23 @@ namespace carillon::detail {
 // In device memory; the owner writes, the block polls the number.
 struct alignas(64) LeaseLine {
     std::uint64_t number;  // odd while a client has the block
-    // For an object: how often its owner has set its own value, in memory that no client has.
+    // For an object: how often its owner has set its own value, in memory of the owner's.
     std::uint64_t own_sets;
     // The channel's place, the first sequence number of both rings, and whether its request slots
-    // lie in pairs of pages. Written before the number, and never while that is odd.
+    // lie in pairs of pages. The owner writes them before the number, and never while that is odd.
     std::uint64_t in_device_memory;  // a device's address, like the next
     std::uint64_t in_host_memory;
     Sequence first;
     std::uint64_t in_pairs;  // or 0
-    // The number under which the place was laid out: later numbers may lease it again.
+    // The number under which the place was laid out; later numbers may lease it again.
     std::uint64_t begun;
 };
 
-// In device memory, for a place that several blocks serve. The owner writes it before the number,
-// the blocks while that is odd. It is alone in an atom: on non-coherent memory a flush of its
-// neighbours would undo the blocks' writes.
+// For a place that several blocks serve, in device memory. The owner writes it before the number,
+// the blocks while that is odd. It has an atom for itself, because on non-coherent memory a flush
+// of its neighbours would undo the blocks' writes.
 struct alignas(256) LeaseClaim {
-    Sequence taken;  // the number of the last request that any of them has taken
+    Sequence taken;  // the number of the last request that any block has taken
 };
 
 // In host memory; the block writes, the owner reads.
@@ -52,9 +52,9 @@ struct LeaseTable {
     LeaseLine* lines;     // for each place
     LeaseStatus* status;  // for each place and each block that serves it
     ChannelShape shape;
-    std::uint32_t servers = 1;  // how many blocks serve a place
-    // A word that changes whenever some number may have changed: blocks look at all lines only
-    // then. In device memory; the owner writes.
+    std::uint32_t servers = 1;  // the number of blocks that serve a place
+    // A word that changes whenever a number may have changed: only then blocks look at all lines.
+    // In device memory; the owner writes.
     std::uint64_t* news = nullptr;
     LeaseClaim* claims = nullptr;  // for each place that several blocks serve
 
@@ -65,7 +65,7 @@ struct LeaseTable {
 
 [[nodiscard]] CARILLON_HD constexpr bool is_leased(std::uint64_t number) { return number % 2 != 0; }
 
-// The end of a block, which is number `server` among those that serve the place.
+// A block's end; the block is number `server` among those that serve the place.
 template <class Near, class Far>
 class LeaseReader {
    public:
@@ -83,7 +83,7 @@ class LeaseReader {
         return near_.load_word(&line_->number);
     }
 
-    // Both words of the line that may be news, in one load that orders nothing: if the number has
+    // Both words of the line that may change, from one load that orders nothing: if the number has
     // changed, number() is called before the place is read.
     struct News {
         std::uint64_t number;
@@ -98,7 +98,7 @@ class LeaseReader {
         return near_.load_word(&line_->own_sets);
     }
 
-    // The place of the one channel whose number was seen.
+    // The place of the channel whose number was seen.
     [[nodiscard]] CARILLON_HD ChannelTable place() const {
         auto const word = [&](std::uint64_t const& at) { return near_.load_word(&at); };
         return {reinterpret_cast<std::byte*>(word(line_->in_device_memory)),
@@ -110,7 +110,7 @@ class LeaseReader {
                 word(line_->in_pairs) != 0};
     }
 
-    // The number of the lease that laid out the place; it changes if the place begins anew.
+    // The number of the lease that laid out the place; it changes if the place is laid out again.
     [[nodiscard]] CARILLON_HD std::uint64_t begun() const { return near_.load_word(&line_->begun); }
 
     // The last request taken by any block: for claims (pool_places.hpp).
@@ -134,7 +134,7 @@ class LeaseReader {
     Far far_;
 };
 
-// The owner's end of a place's line: one thread at a time.
+// The owner's end of a place's line, for one thread at a time.
 template <class Near, class Far>
 class LeaseWriter {
    public:
@@ -147,8 +147,8 @@ class LeaseWriter {
           far_(far),
           own_sets_(&line_->own_sets, far) {}
 
-    // Leases it to a channel that is laid out: `place` has the device's addresses. Only after the
-    // earlier lease is over().
+    // Leases it to a laid-out channel, after the earlier lease is over(): `place` has the device's
+    // addresses.
     // T1, pairs with T2: the place, and the channel's empty rings, come before the number.
     void begin(ChannelTable const& place) {
         far_.store_word(&line_->in_device_memory, to_word(place.in_device_memory));
@@ -164,22 +164,21 @@ class LeaseWriter {
         far_.release();
         tell(number_ + 1);
     }
-    // Leases the same place again with its lines unchanged: a block goes on there, whether or not
-    // it has left.
+    // Leases the same place again with its lines unchanged: a block continues there, left or not.
     void begin_again() { tell(number_ + 1); }
-    // Ends the lease. A block may still serve a request of it until the lease is over().
+    // Ends the lease. A block may still serve one of its requests until the lease is over().
     void end() {
         if (is_leased(number_)) tell(number_ + 1);
     }
 
-    // Announces that the owner has set the object once more.
+    // Announces that the owner has set the object again.
     // T8, pairs with T9: the value comes before its news; otherwise an end would look for it too
     // early, and not again.
     void tell_own_set() { own_sets_.ring(OutOfLine::written); }
 
     // Whether a client has it.
     [[nodiscard]] bool leased() const { return is_leased(number_); }
-    // Whether no client has it, and no block touches the memory of any earlier lease.
+    // Whether no client has it, and no block accesses the memory of any earlier lease.
     // T4, pairs with T3: an acquire; otherwise a block's last writes could come after the memory
     // was prepared for the next client.
     [[nodiscard]] bool over() const {
@@ -217,7 +216,7 @@ class LeaseNewsWriter : DoorbellRinger<Far> {
    public:
     using DoorbellRinger<Far>::DoorbellRinger;
 
-    // Announces that some number has changed.
+    // Announces that a number has changed.
     // T5, pairs with T6: the number comes before its news; otherwise a block would look at the
     // lines too early, and not again.
     void tell() { this->ring(OutOfLine::written); }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device's ends of objects that are leased to clients of other processes, one client at a time.
-// Each client gets the object empty, in memory of its own (lease.hpp says how the owner leases it).
-// No later client goes on with the content that a client left, so the device never has to trust it.
-// When the device learns that the client has gone, it takes the whole messages that are there, at
-// most a ring full; then it reports that it has left that memory.
+// The device's ends of SharedMailbox, SharedRing and SharedChunkRing, which are leased to one
+// client of another process at a time. Each client gets the object empty, in its own memory
+// (lease.hpp has the leasing). No later client gets the content that a client left, so the device
+// never has to trust it. When the device learns that the client has left, it takes the whole
+// messages that are there, at most a ring full; then it reports that it has left that memory.
 //
-// A client can write all of that memory at any time. An end reads no more of it than its shape,
-// which is the owner's, allows: garbage is taken for values, or for nothing.
+// A client can write all of that memory at any time. An end reads no more of it than the shape,
+// which is the owner's, allows: it takes garbage for values, or for nothing.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@
 CARILLON_BEGIN_POLICY_CODE
 namespace carillon::detail {
 
-// The lease is looked at after this many tries: one load more than the object's own. A mailbox's
+// An end looks at the lease after this many tries: one load more than the object's own. A mailbox's
 // end looks each time.
 inline constexpr std::uint32_t tries_between_leases = 8;
 
@@ -44,7 +44,7 @@ class Leased {
     [[nodiscard]] CARILLON_HD bool is_news(News const& line) const {
         return line.number != seen_ || line.own_sets != own_sets_;
     }
-    // Follows the lease, like attend(), when the line was already looked at.
+    // Follows the lease, like attend(), after the line was looked at.
     [[nodiscard]] CARILLON_HD bool follow(News const& line) {
         if (line.own_sets != own_sets_) [[unlikely]] {
             own_sets_ = lease_.own_sets();
@@ -52,28 +52,28 @@ class Leased {
         }
         if (line.number == seen_) return stage_ == Stage::lent;
         std::uint64_t const number = lease_.number();
-        // A lease that is over but was never looked into is still looked into: its place stays
+        // A lease that is over, but was never looked into, is still looked into: its place stays
         // until this end has left it. Lease 0 never existed. A place that is leased again does not
-        // begin anew: messages that were handed out are not handed out once more.
+        // begin again: messages are not handed out twice.
         if (stage_ == Stage::none) begin();
         seen_ = number;
         stage_ = is_leased(number) ? Stage::lent : Stage::ending;
         rest_ = shape_.capacity;
         return true;
     }
-    // Whether its client has gone: the remaining messages are taken as long as may_take().
+    // Whether its client has left: the remaining messages are taken while may_take() is true.
     [[nodiscard]] CARILLON_HD bool ending() const { return stage_ == Stage::ending; }
     [[nodiscard]] CARILLON_HD bool may_take() const { return !ending() || rest_ != 0; }
     CARILLON_HD void took() {
         if (ending()) --rest_;
     }
-    // Call it when nothing of the memory is touched any more.
+    // Call it when the memory is no longer accessed.
     CARILLON_HD void leave() {
         stage_ = Stage::none;
         lease_.report_free(seen_);
     }
     [[nodiscard]] CARILLON_HD bool has_client() const { return stage_ == Stage::lent; }
-    // Whether the owner has set the object, and that value was not taken.
+    // Whether the owner has set the object to a value that was not taken yet.
     [[nodiscard]] CARILLON_HD bool set_by_owner() const { return set_by_owner_; }
     CARILLON_HD void took_own() { set_by_owner_ = false; }
     [[nodiscard]] CARILLON_HD End& end() { return end_; }
@@ -87,7 +87,7 @@ class Leased {
         begun_ = begun;
         end_ = End(Layout::view(shape_, lease_.place()));
     }
-    // An end at some existing address, which is never accessed.
+    // An end at some existing address, which it never accesses.
     [[nodiscard]] CARILLON_HD static End of_nothing(LeaseTable const& table,
                                                     ObjectShape const& shape) {
         auto* const somewhere = reinterpret_cast<std::byte*>(table.lines);
@@ -111,7 +111,7 @@ class Leased {
 };
 
 // Reads like a MailboxReader: the last value stays until a client or the owner sets another. The
-// owner's values are in a mailbox of its own: if both are new, the owner's counts as the newer.
+// owner's values are in a separate mailbox: if both are new, the owner's counts as the newer one.
 template <class T, class Near, class Far>
 class LeasedMailboxReader {
    public:
@@ -121,8 +121,8 @@ class LeasedMailboxReader {
 
     // See MailboxReader::refresh.
     [[nodiscard]] CARILLON_HD bool refresh(T& value) {
-        // The two loads are in flight together. If the line has news, the client's value is looked
-        // for once more, and the owner's is handed out last.
+        // The two loads are in flight together. If the line has news, it looks for the client's
+        // value once more, and hands out the owner's value last.
         auto const line = leased_.look();
         bool const news = leased_.has_client() && leased_.end().refresh(value);
         if (!leased_.is_news(line) && !leased_.set_by_owner()) [[likely]]
@@ -177,12 +177,12 @@ class LeasedProducer {
     CARILLON_HD LeasedProducer(LeaseTable const& table, unsigned reader, ObjectShape const& shape)
         : leased_(table, reader, shape) {}
 
-    // See Producer::try_push. Without a client the message is dropped: returns false.
+    // See Producer::try_push. Without a client it drops the message and returns false.
     [[nodiscard]] CARILLON_HD bool try_push(T const& message, OutOfLine data = OutOfLine::none) {
         return look() && leased_.end().try_push(message, data);
     }
-    // Does a push's look at the lease, for a kernel that has nothing to push for a while. Returns
-    // whether there is a client. Until the end looks, the next client does not get in.
+    // Does a push's look at the lease, for a kernel that pushes nothing for a while. Returns
+    // whether there is a client. The next client does not get in until the end looks.
     CARILLON_HD bool look() {
         if (!leased_.attend()) return false;
         if (!leased_.ending()) return true;
@@ -195,8 +195,7 @@ class LeasedProducer {
     Leased<Producer<T, Far, Near>, RingToHostLayout, Near, Far> leased_;
 };
 
-// A chunk stays readable until it is released, even if its client has gone; its memory is kept only
-// that long.
+// A chunk stays readable until it is released, even if its client has left.
 template <class Meta, class Near, class Far>
 class LeasedChunkReader {
    public:
@@ -232,7 +231,7 @@ class LeasedChunkReader {
 
    private:
     Leased<ChunkConsumer<Meta, Near, Far>, ChunkRingLayout, Near, Far> leased_;
-    // Whether a handed out chunk is unreleased: kept here, since the client can write the lines.
+    // Whether a handed-out chunk is unreleased. It is kept here: the client can write the lines.
     bool holds_ = false;
     Sequence last_taken_ = 0;
 };

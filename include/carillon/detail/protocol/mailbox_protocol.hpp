@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The protocol of a mailbox: the latest value wins. There is one writer, and any number of readers
-// on the other side, whose memory has the mailbox. Neither side ever waits for the other.
+// The protocol of Mailbox: the latest value wins. There is one writer, and any number of readers on
+// the other side, whose memory has the mailbox. Neither side ever waits for the other.
 //
 //     memory of the readers' side
 //     +--------------------------+---------------+---------------+-- ... --+---------------+
@@ -8,18 +8,18 @@
 //     +--------------------------+---------------+---------------+-- ... --+---------------+
 //       written far, polled near
 //
-// Version v lives in slot v mod capacity. A slot is written again while a reader may be reading it,
-// so a line differs from a ring's (detail/wire/line.hpp): every word has a tag, the 8 aligned bytes
-// that are one access everywhere. A quad is two accesses on the emulated device, and from a CPU
+// Version v is in slot v mod capacity. A slot is written again while a reader may be reading it, so
+// a line differs from a ring's (detail/wire/line.hpp): every word has a tag, because 8 aligned
+// bytes are one access everywhere. A quad is two accesses on the emulated device, and from a CPU
 // without MOVDIR64B: it could have the payload of one version and the tag of another.
 //
 //   byte   0           4     8           12    16                56          60    64
 //          | payload 0 | tag | payload 1 | tag |       ...       | payload 7 | tag |
 //
-// A value is whole when every tag of every line is that of its version, in whatever order its words
-// came and were loaded: a word of another version shows. `newest` is a hint. It may come ahead of
-// the lines, whose tags tell, or behind them: then a later look finds them. It has all 64 bits of
-// the version, so that a reader that was away for 2^32 versions knows new from old.
+// A value is whole when every tag of every line is its version's, in whatever order its words came
+// and were loaded: a word of another version shows. `newest` is a hint. It may come before the
+// lines, whose tags tell, or after them: then a later look finds them. It has all 64 bits of the
+// version, so that a reader that was away for 2^32 versions knows new from old.
 //
 // Tags repeat after 2^32 versions. A reader of v does not meet a word of version v - 2^32 in its
 // slot: the slot was written and committed 2^32 / capacity times since, and no load of a word goes
@@ -108,7 +108,7 @@ CARILLON_HD constexpr void unpack_mailbox_line(std::uint32_t* words, Line const&
 }
 
 // Makes `view` an empty mailbox whose first value will be view.first, whatever the memory held
-// before. Only for memory that nobody uses yet; each slot gets the tags of the lap before.
+// before. Only for unused memory; each slot gets the tags of the lap before.
 inline void format_mailbox(MailboxView const& view) {
     for (Sequence version = view.first; version != view.first + view.capacity; ++version) {
         std::uint64_t const word = std::uint64_t{tag_of(version - view.capacity)} << 32;
@@ -120,7 +120,7 @@ inline void format_mailbox(MailboxView const& view) {
 }
 
 // The end that sets values, through Far. Wait-free: it reads nothing, and the number of its stores
-// does not depend on the readers.
+// does not depend on readers.
 template <class T, FarAccess Far>
 class MailboxWriter {
    public:
@@ -133,7 +133,7 @@ class MailboxWriter {
     // could find them old.
     CARILLON_HD void set(T const& value, OutOfLine data = OutOfLine::none) {
         if (data == OutOfLine::written) far_.release();
-        // The version is spent even if a flush throws: no two values have the same tags.
+        // The version is used up even if a flush throws: no two values have the same tags.
         Sequence const version = next_++;
         Line* const slot = view_.slot(version);
         Tag const tag = tag_of(version);
@@ -155,7 +155,7 @@ class MailboxWriter {
     Far far_;
 };
 
-// An end that reads values, through Near; there may be many. Threads read together: all of them
+// An end that reads values, through Near; there may be many. Its threads read together: all of them
 // call every member function. Trivially copyable if Near is.
 template <class T, NearAccess Near, SharingGroup Threads = OneThread>
 class MailboxReader {
@@ -165,11 +165,11 @@ class MailboxReader {
         check_mailbox<T>();
     }
 
-    // Copies the newest whole value into `value` and returns true if it is newer than the one
-    // before; otherwise returns false and leaves `value` unchanged. If nothing is new it costs one
-    // load of a word. Wait-free: it looks at no more than capacity + 1 versions, whatever the
-    // writer does. If none is whole, because the value is still arriving or the writer is faster
-    // than this copy, a later call sees it or a newer one.
+    // Copies the newest whole value into `value` and returns true if it is newer than the last one;
+    // otherwise returns false and leaves `value` unchanged. If nothing is new it costs one load of
+    // a word. Wait-free: it looks at no more than capacity + 1 versions, whatever the writer does.
+    // If none is whole, because the value is still arriving or the writer is faster than this copy,
+    // a later call sees it or a newer one.
     [[nodiscard]] CARILLON_HD bool refresh(T& value) {
         Threads const threads;
         Incoming own;
@@ -210,7 +210,7 @@ class MailboxReader {
     };
 
     // The newest version, or the one before the last if the newest was looked at already. It needs
-    // no order with M2: the lines themselves tell their version.
+    // no order with M2, because the lines tell their version.
     [[nodiscard]] CARILLON_HD Sequence next_wanted(Sequence& newest, Sequence wanted) const {
         Sequence const told = near_.load_word(view_.newest);
         if (told == newest) return wanted - 1;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Access policies for messages whose size is known only at run time. The ends of a ring or a
-// mailbox move a MessageAt, the address of the message. These policies wrap those of a side, and
-// store and load the message itself, in the lines and quads of a type of its size. So everything
-// above the policies is the same as for a message type, compiled once.
+// Access policies for messages whose size is known only at run time (bytes.hpp). The ends of a ring
+// or a mailbox move a MessageAt, the address of the message. These policies wrap those of a side,
+// and store and load the message itself, in the lines and quads of a type of its size. Therefore
+// all code above the policies is the same as for a message type, compiled once.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,8 @@
 
 namespace carillon::detail {
 
-// It fills two quads, whose tags can differ: so a load reports that not all has arrived.
+// The address of a message. It fills two quads, whose tags can differ: so a load can report that a
+// part is missing.
 struct MessageAt {
     void const* where = nullptr;
     std::uint64_t unused = 0;
@@ -84,8 +85,7 @@ class MessageNear : public Near {
         return load_line(from, quads);  // also acquires (C1)
     }
 
-    // Copies a message that has arrived, before its slot's credit is returned: until then nobody
-    // writes its quads.
+    // Copies an arrived message. Its slot's credit is returned later: nobody writes its quads yet.
     void copy(MessageAt message, void* to) const {
         auto const* const from = static_cast<Line const*>(message.where);
         auto* const bytes = static_cast<std::byte*>(to);
@@ -118,7 +118,7 @@ class MessageFar : public Far {
         store_lines_by_line(static_cast<Far const&>(*this), to, lines, shape_.quads(), previous);
     }
 
-    // Stores messages of one line each, in slots in a row; their addresses are 48 bytes apart.
+    // Stores messages of one line each, in consecutive slots; their addresses are 48 bytes apart.
     void store_payloads(Line* to, void const* payloads, std::size_t count, Tag first,
                         Tag previous) const {
         constexpr std::size_t most = 16;
@@ -164,16 +164,16 @@ static_assert(mailbox_lines<ValueWords> == 1 && mailbox_lines<MessageAt> == 1);
     return static_cast<Tag>(line.quads[0].low >> 32U);
 }
 
-// For a mailbox: it copies the value while it looks at it, into room that the policy has, since a
-// slot may be written again at any time.
+// For a mailbox: copies the value while it looks at it, into the policy's own room, because a slot
+// may be written again at any time.
 template <NearAccess Near>
 class ValueNear : public Near {
    public:
     ValueNear(Near const& near, ByteShape shape)
         : Near(near), shape_(shape), room_(shape.value_lines() * mailbox_words_per_line) {}
 
-    // Copies the value in the slot at `from` as long as all its words have one tag (M2). The result
-    // has that tag, or differing tags.
+    // Copies the value in the slot at `from` while all its words have one tag (M2). The result has
+    // that tag, or differing tags.
     [[nodiscard]] Line load_line(Line const* from, std::size_t /*quads*/ = quads_per_line) const {
         Tag tag = 0;
         bool whole = true;

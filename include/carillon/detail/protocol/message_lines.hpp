@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages in their slots: the lines that each needs, and the quads that it needs of the last line.
-// Also the credit that goes back for them.
+// Messages in their slots, for the ends of rings: the lines of each message, the quads used in its
+// last line, and the credit that is returned for it.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ template <class T>
     return {static_cast<std::uint32_t>(quads_of<T>), slot_lines_of<T>};
 }
 
-// Whether the registers of one thread hold a packed T, and how many lines it loads before it looks
+// Whether a packed T fits into one thread's registers, and how many lines it loads before it looks
 // at the first.
 template <class T>
 inline constexpr bool fits_registers = lines_of<T> <= 16;
@@ -36,11 +36,11 @@ inline constexpr std::size_t lines_in_flight = fits_registers<T> ? 16 : 11;
 inline constexpr std::size_t quads_in_a_look = 8;
 
 // The line that is always loaded, and that a short wait may watch: the last one. It usually arrives
-// last; earlier lines are not fetched, to be invalidated again, while they arrive.
+// last, and earlier lines are not fetched, only to be invalidated again, while they arrive.
 template <class T>
 inline constexpr std::size_t awaited_line = lines_of<T> - 1;
 
-// keep_whole() for the line that load_message() always loads, after it found no message.
+// Calls keep_whole() for the line that load_message() always loads, after it found no message.
 template <class T, NearAccess Near>
 CARILLON_HD void keep_message(Near const& near, Packed<T> const& message) {
     constexpr std::size_t line = awaited_line<T>;
@@ -83,8 +83,8 @@ template <class T, std::size_t first, std::size_t last, NearAccess Near>
     return true;
 }
 
-// Loads the message in `slot` and returns whether it is the one with `tag`, whole. For a long one
-// only the last line is looked at until that is there. The last load is an acquire (C1, S4, A2).
+// Loads the message in `slot` and returns whether it is the whole one with `tag`. It looks only at
+// the last line of a long message until that is there. The last load is an acquire (C1, S4, A2).
 template <class T, NearAccess Near>
 [[nodiscard]] CARILLON_HD bool load_message(Near const& near, Line const* slot, Tag tag,
                                             Packed<T>& into) {
@@ -110,7 +110,8 @@ template <class T>
     return lines_in(message)[awaited_line<T>].quads[0].tag();
 }
 
-// How many messages in a row one thread loads at once: as many as fit into its registers.
+// The number of consecutive messages that one thread loads at once: as many as fit into its
+// registers.
 template <class T, class Answer = T>
 inline constexpr std::uint32_t row_of = lines_of<T> > 1 || lines_of<Answer> > 1     ? 1
                                         : quads_of<T> <= 2 && quads_of<Answer> <= 2 ? 16
@@ -128,7 +129,7 @@ CARILLON_HD void load_row(Near const& near, Packed<T> (&into)[count], Slot&& slo
     into[count - 1] = near.load_line(slot(count - 1), quads_of<T>);
 }
 
-// keep_whole() for the quads that load_row() has loaded.
+// Calls keep_whole() for the quads that load_row() has loaded.
 template <class T, NearAccess Near, std::uint32_t count>
 CARILLON_HD void keep_row(Near const& near, Packed<T> const (&row)[count]) {
     Quad quads[count * quads_of<T>];
@@ -153,13 +154,13 @@ CARILLON_ALWAYS_INLINE CARILLON_HD void store_message(Far const& far, Line* slot
     }
 }
 
-// Stores `count` messages into slots in a row, of `slot_lines` lines each, the first with tag
+// Stores `count` messages into consecutive slots of `slot_lines` lines each, the first with tag
 // `first`; `previous` is the tag that the first slot holds until now. Payloads that fill a line are
 // stored directly from memory.
 template <class T, FarAccess Far>
 CARILLON_HD void store_messages(Far const& far, Line* to, std::uint32_t slot_lines,
                                 T const* messages, std::size_t count, Tag first, Tag previous) {
-    if (count == 0) return;  // mostly: nothing behind the wrap
+    if (count == 0) return;  // mostly: nothing is behind the wrap
     if (1 < lines_of<T> || slot_lines > 1) {
         for (std::size_t i = 0; i < count; ++i) {
             auto const n = static_cast<Tag>(i);

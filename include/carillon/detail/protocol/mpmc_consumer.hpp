@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of an MPMC ring (mpmc_ring_protocol.hpp) that takes lines. A consumer that ends leaves
-// the rest of its stripe to the next one, by words in the consumers' memory:
+// The consuming end of MpmcRing (mpmc_ring_protocol.hpp). A consumer that ends leaves the rest of
+// its stripe to the next one, by words in the consumers' memory:
 //
 //   leaver:  marks the slots whose messages it has taken; then announces the stripe as left
 //   another: claims the stripe, takes the messages that are not marked, and returns the credit
@@ -20,7 +20,7 @@
 CARILLON_BEGIN_POLICY_CODE
 namespace carillon::detail {
 
-// Marks a taken message of a stripe that is about to be left. Nobody else changes the word
+// Marks a taken message of a stripe that is about to be left. Only this thread changes the word
 // meanwhile. Orders nothing: leave_stripe() does (S9).
 template <ClaimAccess Near>
 CARILLON_HD void mark_taken(MpmcRingView const& view, Near near, Sequence sequence) {
@@ -44,14 +44,14 @@ template <ClaimAccess Near>
 template <ClaimAccess Near, FarAccess Far>
 CARILLON_HD void leave_stripe(MpmcRingView const& view, Near near, Far far, Sequence begin) {
     far.release();
-    // One of the words is 0: there is one for each consumer that may hold a stripe.
+    // One of the words is 0, because there is one for each consumer that may hold a stripe.
     std::uint32_t i = 0;
     while (i < view.stripes() && near.compare_exchange(view.left_stripe(i), 0, begin) != 0) ++i;
     (void)near.fetch_add(view.left_count(), 1);
 }
 
 // Finds the word of the first left stripe that begins before `first`, and sets `first` to its first
-// number; nullptr if there is none. The result may be old: the claim (S9) decides.
+// number; returns nullptr if there is none. The result may be old: the claim (S9) decides.
 template <ClaimAccess Near>
 [[nodiscard]] CARILLON_HD std::uint64_t* find_left(MpmcRingView const& view, Near near,
                                                    Sequence& first) {
@@ -80,7 +80,7 @@ template <ClaimAccess Near>
         Sequence first = ~Sequence{0};
         std::uint64_t* const where = find_left(view, near, first);
         if (where == nullptr) return 0;
-        if (near.compare_exchange(where, first, 0) != first) continue;  // another was faster
+        if (near.compare_exchange(where, first, 0) != first) continue;  // another thread was faster
         (void)near.fetch_add(view.left_count(), ~std::uint64_t{0});
         return first;
     }
@@ -97,7 +97,7 @@ void leave_for_the_dead(MpmcRingView const& view, Near near, Far far, Sequence b
 }
 
 // After this many failed polls in a row a consumer checks whether its line was given up; a power of
-// two. Tests have fewer.
+// two. Tests use fewer.
 template <NearAccess Near>
 inline constexpr std::uint32_t polls_per_look = 64;
 
@@ -115,10 +115,10 @@ class MpmcConsumer {
         check_payload<T>();
     }
 
-    // Takes lines that have arrived in this consumer's stripe, at most `read_ahead` for each lane,
-    // and calls use(message, sequence) for each, in a lane's order. Returns to every lane whether
-    // any lane took one. A message is taken before it is used: if `use` throws, that message and
-    // those before it are not delivered again, and the next poll continues behind it.
+    // Takes arrived lines of this consumer's stripe, at most `read_ahead` per lane, and calls
+    // use(message, sequence) for each, in a lane's order. Returns to every lane whether any lane
+    // took one. A message is taken before it is used: if `use` throws, that message and those
+    // before it are not delivered again, and the next poll continues behind it.
     template <class Use>
     CARILLON_HD bool poll(Use&& use) {
         if constexpr (NearQuadAccess<Near>) detail::check_device_call<void, T, Sequence>(use);
@@ -142,7 +142,7 @@ class MpmcConsumer {
     }
 
     // Leaves the rest of its stripe to the next consumer that looks for one. Call it before this
-    // end goes, or rests: a stripe that nobody takes fills the ring. The end may poll again.
+    // end is destroyed or rests: a stripe that nobody takes fills the ring. The end may poll again.
     CARILLON_HD void hand_on() requires hands_on {
         if (begin_ == 0) return;
         for (std::uint32_t i = 0; i < mine_taken_; ++i) {
@@ -161,14 +161,14 @@ class MpmcConsumer {
         return sequence(mine_taken_);
     }
 
-    // Sequence numbers that this lane skipped because their producer died.
+    // The number of sequence numbers that this lane skipped because their producer died.
     [[nodiscard]] CARILLON_HD std::uint64_t skipped() const { return skipped_; }
 
    private:
     [[nodiscard]] CARILLON_HD static bool is_time_to_look(std::uint32_t misses) {
         return (misses & (polls_per_look<Near> - 1)) == 0;
     }
-    // The number of this lane's lines of a stripe: every size()th from thread_rank() on.
+    // The number of this lane's lines in a stripe: every size()th from thread_rank() on.
     [[nodiscard]] CARILLON_HD std::uint32_t mine() const {
         return (view_.stripe() + lanes_.size() - 1 - lanes_.thread_rank()) / lanes_.size();
     }
@@ -186,7 +186,7 @@ class MpmcConsumer {
         mine_taken_ = 0;
     }
 
-    // Continues the first stripe that is left, if there is one. The next claim looks again: this
+    // Continues the first stripe that was left, if there is one. The next claim looks again: this
     // consumer may have left its own stripe, for whose credit producers wait next.
     CARILLON_HD bool resume_left() {
         Sequence found = 0;
@@ -200,7 +200,7 @@ class MpmcConsumer {
         return true;
     }
 
-    // Producers wait for the credit of the first stripe: if that is left, this consumer leaves its
+    // Producers wait for the credit of the first stripe: if that was left, this consumer leaves its
     // own stripe, and the next poll continues the first.
     CARILLON_HD void look_for_left() {
         bool is_left = false;
@@ -208,7 +208,7 @@ class MpmcConsumer {
         if (lanes_.any(is_left)) hand_on();
     }
 
-    // In a stripe that another consumer has begun, skips its taken lines, lane by lane.
+    // In a stripe that another consumer began, skips the taken lines, lane by lane.
     CARILLON_HD void pass_over_marked() {
         while (mine_taken_ < mine() && detail::is_marked(view_, near_, sequence(mine_taken_))) {
             ++mine_taken_;
@@ -249,7 +249,7 @@ class MpmcConsumer {
                     detail::keep_message<T>(near_, messages[i]);
                 }
             }
-            mine_taken_ += got;  // nothing throws if there are several lanes
+            mine_taken_ += got;  // with several lanes nothing throws
         }
         return got;
     }
@@ -271,8 +271,8 @@ class MpmcConsumer {
         return true;
     }
 
-    // Takes those of its next `left` messages that are there, at most read_ahead. Their loads are
-    // in flight together, and the last one is the acquire (S4).
+    // Takes the arrived ones of its next `left` messages, at most read_ahead. Their loads are in
+    // flight together, and the last one is the acquire (S4).
     template <class Use>
     CARILLON_HD std::uint32_t take_row(std::uint32_t left, Use&& use) {
         if (left == 0) return 0;
@@ -322,11 +322,11 @@ class MpmcConsumer {
 
     MpmcRingView view_;
     Sequence begin_ = 0;            // of the stripe that is being taken; 0 for none
-    std::uint32_t mine_taken_ = 0;  // lines of this lane in it that are taken
+    std::uint32_t mine_taken_ = 0;  // taken lines of this lane in it
     std::uint32_t misses_ = 0;      // polls in a row in which this lane found nothing
     std::uint32_t idle_ = 0;        // polls in which no lane found anything
-    bool fresh_ = true;             // it has not looked for left stripes
-    bool resumed_ = false;          // another consumer has begun the stripe
+    bool fresh_ = true;             // it has not looked for left stripes yet
+    bool resumed_ = false;          // another consumer began the stripe
     std::uint64_t skipped_ = 0;
     Near near_;
     Far far_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ends of an MPMC ring (mpmc_ring_protocol.hpp) that write lines: how they claim sequence
-// numbers and record claims, and how the numbers of a producer that died are recovered.
+// The producing ends of MpmcRing (mpmc_ring_protocol.hpp): how they claim sequence numbers and
+// record claims, and how the numbers of a dead producer are recovered.
 #pragma once
 
 #include <concepts>
@@ -19,14 +19,14 @@ namespace carillon::detail {
 // A producer's current claim, for recovery after its death.
 struct alignas(128) ProducerRecord {
     static constexpr Sequence none = 0;          // no claim is outstanding
-    static constexpr Sequence claiming = ~0ULL;  // perhaps claiming: no numbers yet
+    static constexpr Sequence claiming = ~0ULL;  // it may be claiming: no numbers yet
 
     Sequence begin;  // the first number claimed, or one of the two above
     Sequence end;    // one past the last
 };
 
-// Records a claim through the producer's near policy: that it may be claiming, which numbers it has
-// claimed, and that their lines are written.
+// Records a claim through the producer's near policy: that it may be claiming, the numbers that it
+// has claimed, and that their lines are written.
 template <class R, class Near>
 concept RecordsThrough = std::copyable<R> &&
     requires(R const& record, Near const& near, Sequence number) {
@@ -74,14 +74,14 @@ struct Claim {
     std::uint32_t count;
 };
 
-// Claims numbers for lines. It claims only numbers with room, so nobody waits after a claim.
+// Claims numbers for lines. It claims only numbers with room, so no thread waits after a claim.
 template <ClaimAccess Near, RecordsThrough<Near> Record>
 class Claimer {
    public:
     CARILLON_HD Claimer(MpmcRingView const& view, Near near, Record record)
         : view_(view), free_until_(view.first - 1), near_(near), record_(record) {}
 
-    // Claims `least` to `most` numbers in a row, or none at once: if there is no room, or other
+    // Claims `least` to `most` consecutive numbers, or none at once if there is no room or other
     // producers were faster too often.
     //
     // S7, pairs with S8: the record says *claiming* before the claim is made; otherwise a number
@@ -104,14 +104,14 @@ class Claimer {
         return {};
     }
 
-    // Reads what a claim reads, without a claim. Returns the number that would be claimed now.
+    // Reads what a claim reads, without a claim. Returns the number that would be claimed next.
     CARILLON_HD Sequence look() const {
         Sequence const next = near_.load_word(view_.claimed) + 1;
         (void)near_.load_word(view_.credit(next));
         return next;
     }
 
-    // Call it when the lines of the claim are written.
+    // Call it after the lines of the claim are written.
     CARILLON_HD void done() { record_.done(near_); }
 
    private:
@@ -146,13 +146,13 @@ class MpmcProducer {
         check_payload<T>();
     }
 
-    // Publishes one message and returns true, or returns false at once when there is no room.
+    // Publishes one message and returns true, or returns false at once if there is no room.
     CARILLON_HD bool try_push(T const& message, OutOfLine data = OutOfLine::none) {
         return try_push_n(&message, 1, data) == 1;
     }
 
-    // Publishes the first ones of `count` messages, as many as there is room for, in a row, with
-    // one claim and one fence; returns how many.
+    // Publishes the first of `count` messages, as many as there is room for, in a row, with one
+    // claim and one fence; returns how many.
     CARILLON_HD std::size_t try_push_n(T const* messages, std::size_t count,
                                        OutOfLine data = OutOfLine::none) {
         std::uint32_t const most =
@@ -173,7 +173,7 @@ class MpmcProducer {
         return claim.count;
     }
 
-    // Reads what a push reads, so that it is near, without claiming or storing.
+    // Reads everything that a push reads, to have it in the caches, without claiming or storing.
     CARILLON_HD void warm() {
         Sequence const next = claimer_.look();
         if constexpr (requires { far_.warm(view_.slot(next)); }) far_.warm(view_.slot(next));
@@ -190,8 +190,8 @@ class MpmcProducer {
     Far far_;
 };
 
-// The end of a warp's lanes that write lines together, one message for each lane. Every lane calls
-// every member function.
+// The end of a warp whose lanes write lines together, one message per lane. Every lane calls every
+// member function.
 template <class T, FarAccess Far, ClaimAccess Near, VotingGroup Lanes>
 class LanesProducer {
    public:
@@ -202,7 +202,7 @@ class LanesProducer {
     }
 
     // Publishes the messages of the lanes that have one, or none if there is no room for all.
-    // Returns to every lane whether it did.
+    // Returns to every lane whether it published.
     CARILLON_HD bool try_push(T const& message, bool has_one = true,
                               OutOfLine data = OutOfLine::none) {
         std::uint32_t const count = lanes_.count(has_one);
@@ -220,8 +220,8 @@ class LanesProducer {
         return true;
     }
 
-    // Publishes `count` messages of every lane with one claim: claims come one after the other, so
-    // larger ones are faster. Message i of all lanes comes before message i + 1 of any.
+    // Publishes `count` messages of every lane with one claim; claims are made one after the other,
+    // so larger ones are faster. Message i of all lanes comes before message i + 1 of any.
     template <std::size_t count>
     CARILLON_HD bool try_push_all(T const (&messages)[count], OutOfLine data = OutOfLine::none) {
         auto const all = static_cast<std::uint32_t>(count) * lanes_.size();
@@ -251,8 +251,8 @@ class LanesProducer {
     Lanes lanes_;
 };
 
-// Whether the message with this number, claimed by a dead producer, was written whole: it, or one
-// of a later lap, is there. Ask before the number is given up. Reads far memory.
+// Whether the whole message with this number, claimed by a dead producer, was written: it, or one
+// of a later lap, is there. Call it before the number is given up. Reads far memory.
 template <NearAccess Near>
 [[nodiscard]] bool was_written(MpmcRingView const& view, Sequence number, Near near) {
     std::size_t left = view.shape.quads;
@@ -278,9 +278,8 @@ void give_up_claim(MpmcRingView const& view, Sequence begin, Sequence end, Far c
 }
 
 // Gives up all numbers that no living producer holds: consumers skip them. One thread at a time
-// calls it after a producer has died. `record(i)` is the record of living producer i, or nullptr if
-// there is none, for i < records. Returns false if a living producer is just claiming: call it
-// again.
+// calls it after a producer has died. `record(i)` is the record of living producer i, or nullptr,
+// for i < records. Returns false if a living producer is claiming at this moment: call it again.
 template <FarAccess Far, NearAccess Near, class Records>
 bool give_up_claims(MpmcRingView const& view, std::size_t records, Records&& record, Far far,
                     Near near, Claim* held) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The protocol of the MPMC ring: producers claim sequence numbers and write their lines, consumers
-// claim stripes of sequence numbers and poll their slots. The order of claims is the ring's order.
+// The protocol of MpmcRing: producers claim sequence numbers and write their lines, consumers claim
+// stripes of sequence numbers and poll their slots. The order of claims is the ring's order.
 //
 // Lines, tags and slots are those of detail/protocol/ring_protocol.hpp. A stripe is a row of slots
 // that one consumer takes. Its credit returns as one word, so that no consumer needs to know what

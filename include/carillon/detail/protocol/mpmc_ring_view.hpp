@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One side's view of an MPMC ring.
+// One side's view of an MpmcRing, for its ends.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace carillon::detail {
 
-// One side's view of an MPMC ring. Trivially copyable.
+// One side's addresses of the ring. Trivially copyable.
 struct MpmcRingView {
     Line* base;
     std::uint64_t* given_up;     // for each slot: the sequence number that will not be written
@@ -39,7 +39,7 @@ struct MpmcRingView {
         return ((sequence - 1) | (stripe() - 1)) + 1;
     }
     // The parts of `left`: the number of words; the number of left stripes; the first sequence
-    // number of each in one of stripes() words, which are 0 otherwise; and for each slot the last
+    // number of each in one of stripes() words, which are otherwise 0; and for each slot the last
     // number taken by a consumer that left its stripe.
     [[nodiscard]] CARILLON_HD static constexpr std::size_t left_words(std::uint32_t capacity,
                                                                       std::uint32_t stripe) {
@@ -54,7 +54,7 @@ struct MpmcRingView {
     }
 };
 
-// Makes `view` an empty ring whose first line is view.first. Only for memory that nobody uses yet.
+// Makes `view` an empty ring whose first line is view.first. Only for unused memory.
 inline void format_ring(MpmcRingView const& view) {
     for (std::uint32_t i = 0; i < view.capacity; ++i) {
         Sequence const sequence = view.first + i;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The layout of an object that is leased to clients of other processes, for either side. All of it
-// is in memory of its client, as long as that has the object.
+// The layout of a shared object (shared_objects.hpp), for both sides. All of it is in its client's
+// memory while the client has the object.
 //
 //                    device memory               host memory
 //   mailbox:         | newest | values |         none
@@ -21,7 +21,7 @@ namespace carillon::detail {
 struct ObjectShape {
     std::uint32_t capacity = 0;     // slots, values or chunks; a power of two
     std::uint32_t slot_lines = 1;   // of a slot, or a value
-    std::uint32_t chunk_bytes = 0;  // as asked for; 0 unless it is a chunk ring
+    std::uint32_t chunk_bytes = 0;  // as requested; 0 unless it is a chunk ring
 
     [[nodiscard]] CARILLON_HD constexpr std::size_t slots_bytes() const {
         return std::size_t{capacity} * slot_lines * sizeof(Line);

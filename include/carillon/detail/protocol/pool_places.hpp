@@ -1,25 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Channels of clients of other processes that all blocks of a pool serve: any free block takes any
-// client's next request.
+// The channels of a SharedPool, which all its blocks serve: any free block takes any client's next
+// request.
 //
-// A channel belongs to one client, in memory of its own (lease.hpp), with the usual two rings. The
-// block that moves the lease's word `taken`, to which no client has access, from n - 1 to n takes
+// A channel belongs to one client, in its own memory (lease.hpp), with the usual two rings. The
+// block that moves the lease's word `taken`, which no client can access, from n - 1 to n takes
 // request n; its reply goes to slot n of the replies. A kernel's only block takes every request,
-// and leaves that word alone. So replies come in any order, and each is where the client looks for
-// it.
+// and does not use that word. So replies come in any order, each in the slot that the client polls
+// for it.
 //
 //     client: request n into its slot               block: all tags are n? then taken: n - 1 -> n
 //     client: polls slot n of the replies           the block that did it: handler; reply n
 //
-// No credit goes either way. A client sends request n only when it has taken reply n - capacity
+// There is no credit. A client sends request n only when it has taken reply n - capacity
 // (HostChannel). By then both slots are free, and a block needs no room for a reply. A client that
-// violates this spoils its own messages, and nobody waits for it: a block looks at a slot and goes
-// on.
+// violates this spoils only its own messages: a block looks at a slot and goes on.
 //
-// If blocks looked at all clients in turn they would do so in step, and each client would wait for
-// half a turn (on a GPU 8 clients took twice as long as one). So the clients are shared out evenly:
-// each is at home in some blocks. A block also looks at strangers, the other clients, now and then:
-// their blocks may be busy.
+// If blocks looked at all clients in turn, they would do so in step, and each client would wait for
+// half a turn (on a GPU 8 clients took twice as long as one). Therefore the clients are distributed
+// evenly: each is at home in some blocks. A block also looks at strangers, the other clients, now
+// and then, because their blocks may be busy.
 #pragma once
 
 #include <cstdint>
@@ -44,8 +43,8 @@ struct PoolRequest {
     Tag previous;  // of the reply slot's old content
 };
 
-// A block looks at a client that is not at home, and at the leases, once in so many sweeps. Powers
-// of two; tests have others.
+// A block looks at a client that is not at home, and at the leases, once in so many sweeps: powers
+// of two. Tests have others.
 struct PoolSweeps {
     std::uint32_t per_stranger = 16;
     std::uint32_t per_look = 16;
@@ -62,9 +61,9 @@ class PoolPlaces {
                            Near near = Near(), Far far = Far())
         : leases_(leases), places_(places), block_(block), near_(near), far_(far) {}
 
-    // Takes a request of a client that has one, or returns false at once if it found none. It looks
-    // once at each client that is at home, from the one behind the last served on. Now and then it
-    // first looks at the next stranger.
+    // Takes a client's request, or returns false at once if it found none. It looks once at each
+    // client that is at home, beginning behind the last one served. Now and then it first looks at
+    // the next stranger.
     CARILLON_HD bool try_take(Taken& taken) {
         std::uint32_t const sweep = sweeps_++;
         bool const look = sweep % sweeps.per_look == 0;
@@ -106,7 +105,7 @@ class PoolPlaces {
         Packed<Request> message;
         Tag const awaited = tag_of(channel.next);
         if (!detail::load_message<Request>(near_, channel.slot, awaited, message)) [[likely]] {
-            // Others are so far ahead that the slot has a later request.
+            // Other blocks are so far ahead that the slot has a later request.
             Tag const there = detail::tag_in_sight<Request>(message);
             // Their position is a hint: T7 decides.
             if (!alone() && static_cast<std::int32_t>(there - awaited) > 0) [[unlikely]]
@@ -181,7 +180,7 @@ class PoolPlaces {
         served_ = kept;
     }
 
-    // With fewer clients than blocks several blocks share each; with more each block has several.
+    // With fewer clients than blocks, blocks share a client; with more, each block has several.
     CARILLON_HD void find_homes() {
         first_home_ =
             served_ == 0 ? 0 : block_ % (served_ < leases_.servers ? served_ : leases_.servers);
@@ -196,7 +195,7 @@ class PoolPlaces {
     Near near_;
     Far far_;
     std::uint32_t sweeps_ = 0;
-    std::uint32_t served_ = 0;      // clients that are leased, as far as known
+    std::uint32_t served_ = 0;      // clients known to be leased
     std::uint32_t homes_ = 0;       // clients that are at home here:
     std::uint32_t first_home_ = 0;  // the first one, and every leases_.servers-th from there;
     std::uint32_t home_ = 0;        // the next to look at

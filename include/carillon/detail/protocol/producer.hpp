@@ -15,8 +15,7 @@
 CARILLON_BEGIN_POLICY_CODE
 namespace carillon::detail {
 
-// A producer's word beside the lines, through its own far policy: stored after a line; it leaves
-// after the line has.
+// A word beside the lines, stored through the producer's far policy after a line; it leaves later.
 template <class B, class Far>
 concept DoorbellThrough = std::copyable<B> &&
     requires(B const& doorbell, Far const& far, Sequence last) {
@@ -33,9 +32,9 @@ class NoDoorbell {
     CARILLON_HD void commit(Far const& /*far*/) const {}
 };
 
-// A word beside those of other rings, in the memory of the consumer's side, with the last sequence
-// number published: one look at many of them finds the rings that have news. Line and doorbell need
-// no order: the consumer that hears it polls the ring until the line is there.
+// A word beside those of other rings, in the memory of the consumer's side, with the last published
+// sequence number: one look at many words finds the rings with news. Line and doorbell need no
+// order: a consumer that hears it polls the ring until the line is there.
 class TailDoorbell {
    public:
     // With nullptr nothing is rung, like NoDoorbell, decided at run time.
@@ -54,18 +53,18 @@ class TailDoorbell {
     std::uint64_t* word_;
 };
 
-// The end that writes lines. Far: how it touches the slots; Near: how it touches the credit word.
-// All that can be known before the message is computed ahead: between message and publish there is
+// The end that writes lines. Far is its access to the slots, Near to the credit word. It computes
+// ahead everything that can be known before the message: between message and publish there is
 // little but the store.
 //
-// Lanes: the threads that write the lines together. Every lane calls every member function with the
-// same arguments and keeps the same numbers; the first one stores, but for try_push_quads(). Each
-// lane looks for room itself, and they vote. Pages: where it writes; pairs are for one thread.
+// Lanes are the threads that write lines together. Every lane calls every member function with the
+// same arguments and keeps the same numbers; the first one stores, except in try_push_quads(). Each
+// lane looks for room itself, and they vote. Pages tells where it writes; pairs are for one thread.
 //
-// On memory that is not coherent a flush may throw. A number is spent once its line has been stored
-// with its tags, before the flush: no other message is put under tags that may have arrived. So
-// after an exception each message with a number below next() counts as sent, and leaves with the
-// next flush of that memory at the latest; any other was not sent, and may be pushed again.
+// On non-coherent memory a flush may throw. A number is used up once its line has been stored with
+// its tags, before the flush: no other message gets tags that may have arrived. Therefore after an
+// exception each message with a number below next() counts as sent, and leaves with the next flush
+// of that memory at the latest; any other was not sent, and may be pushed again.
 template <class T, FarAccess Far, WordAccess Near, DoorbellThrough<Far> Ringer = NoDoorbell,
           VotingGroup Lanes = OneThread, class Pages = FixedPages>
 class Producer {
@@ -86,7 +85,7 @@ class Producer {
         static_assert(!Pages::paired || Lanes::most == 1);
     }
 
-    // Publishes one message and returns true, or returns false at once when the ring is full.
+    // Publishes one message and returns true, or returns false at once if the ring is full.
     CARILLON_HD bool try_push(T const& message, OutOfLine data = OutOfLine::none) {
         if (was_full()) [[unlikely]]
             return false;
@@ -95,7 +94,7 @@ class Producer {
         return true;
     }
 
-    // Pushes a message whose line leaves this side when the caller commits it, through the far
+    // Pushes a message whose line leaves this side when the caller commits it through the far
     // policy: one commit for lines of several rings. A producer with a doorbell cannot do this.
     CARILLON_HD bool try_push_uncommitted(
         T const& message,
@@ -107,8 +106,8 @@ class Producer {
         return true;
     }
 
-    // Publishes the first ones of `count` messages, as many as there is room for, and returns how
-    // many: with one fence for all of them. `data` is for what any of them refers to.
+    // Publishes the first of `count` messages, as many as there is room for, and returns how many;
+    // with one fence for all of them. `data` applies to all of them.
     CARILLON_HD std::size_t try_push_n(T const* messages, std::size_t count,
                                        OutOfLine data = OutOfLine::none) {
         static_assert(Lanes::most == 1, "carillon: how many messages fit is not voted on");
@@ -129,7 +128,7 @@ class Producer {
         return fit;
     }
 
-    // Pushes a message that is packed already, whatever its tags.
+    // Pushes a packed message, whatever its tags are.
     CARILLON_HD bool try_put(Packed<T> const& message, OutOfLine data = OutOfLine::none) {
         if (was_full()) [[unlikely]]
             return false;
@@ -137,13 +136,13 @@ class Producer {
         look_now_and_then();
         return true;
     }
-    // Pushes a packed message that has room, as was_full() has said, and does nothing else: the
-    // caller that asks for room looks at the credit.
+    // Pushes a packed message that has room according to was_full(), and does nothing else: the
+    // caller that looks for room looks at the credit.
     CARILLON_HD void put(Packed<T> const& message, OutOfLine data = OutOfLine::none) {
         commit(store(with_tag(message, tag_of(next_)), data));
     }
 
-    // How many messages have room, as far as is known; looks again where it is less than `wanted`.
+    // How many messages have room, as far as known; looks again if that is less than `wanted`.
     [[nodiscard]] CARILLON_HD std::uint32_t room(std::uint32_t wanted) {
         if (room_ < wanted) look_at_credit();
         return room_;
@@ -157,8 +156,8 @@ class Producer {
         return free < wanted ? free : wanted;
     }
 
-    // Puts packed message number `i`, whatever its tag, of a row of at most `most` that there is
-    // room for. It leaves with the row, or before.
+    // Stages packed message number `i`, whatever its tag is, of a row of at most `most` messages
+    // that there is room for. It leaves with the row, or before.
     template <std::uint32_t most>
     CARILLON_HD void stage(std::uint32_t i, Packed<T> const& message) requires
         std::same_as<Ringer, NoDoorbell> && std::same_as<Pages, FixedPages> {
@@ -182,9 +181,9 @@ class Producer {
         far_.commit(first, count * sizeof(Line));  // P2
     }
 
-    // Publishes `count` lines and returns true, or returns false at once when there is no room for
-    // all. The lanes store a quad each: words_of(i).word are the payload words of quad i, of those
-    // of all lines. No lane waits for another: each quad carries its tag.
+    // Publishes `count` lines and returns true, or returns false at once if there is no room for
+    // all. The lanes store a quad each: words_of(i).word are the payload words of quad i, counted
+    // over all lines. No lane waits for another, because each quad carries its tag.
     template <class WordsOf>
     CARILLON_HD bool try_push_quads(std::uint32_t count, WordsOf&& words_of) requires
         QuadAccess<Far> && std::same_as<Ringer, NoDoorbell> && std::same_as<Pages, FixedPages> {
@@ -202,7 +201,7 @@ class Producer {
         return true;
     }
 
-    // Publishes one message and returns true, or returns false at once when the ring is full. The
+    // Publishes one message and returns true, or returns false at once if the ring is full. The
     // lanes store some quads each: words_of(i).word are the payload words of quad i.
     template <class WordsOf>
     CARILLON_HD bool try_push_shared_out(WordsOf&& words_of,
@@ -219,10 +218,11 @@ class Producer {
         return true;
     }
 
-    // True when no slot was free just now.
+    // Whether no slot was free just now.
     [[nodiscard]] CARILLON_HD bool was_full() { return lacks_room(1); }
 
-    // Reads what a push reads, and stores nothing: all that is near then. Looks at the credit, too.
+    // Reads everything that a push reads, to have it in the caches, and stores nothing. Also looks
+    // at the credit.
     CARILLON_HD void warm() {
         look_at_credit();
         if constexpr (requires { far_.warm(slot_); }) far_.warm(slot_);
@@ -233,7 +233,7 @@ class Producer {
     [[nodiscard]] CARILLON_HD std::uint32_t capacity() const { return view_.capacity; }
 
    private:
-    // Memory whose content is to leave this side.
+    // Memory whose content must leave this side.
     struct Written {
         Line* where;
         std::size_t bytes;
@@ -286,7 +286,7 @@ class Producer {
         if ((tag_of(next_) & (view_.capacity / 4 - 1)) == 0) look_at_credit();
     }
 
-    // Stores `count` messages in as many slots in a row.
+    // Stores `count` messages in as many consecutive slots.
     CARILLON_HD Written store_row(T const* messages, std::size_t count) {
         bool const told = ask_for_pages();
         Written const written =
@@ -331,7 +331,7 @@ class Producer {
                     : view_.capacity - static_cast<std::uint32_t>(outstanding);
     }
 
-    // A push looks at the members in this order: all until its line is stored are together.
+    // A push reads the members in this order; those that it reads before its store are together.
     Sequence next_;
     Line* slot_;          // of line next_
     std::uint32_t room_;  // slots known to be free

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slots for replies that come in any order: lines for each outstanding call, in the memory of the
-// calling side. Callers claim them, the other side writes them; the request names the slot.
+// Slots for replies in any order, for HostService and pools: lines for each outstanding call, in
+// the memory of the calling side. Callers claim slots, the other side writes them; a request names
+// its slot.
 //
 // Ownership in one sentence: a slot belongs to the caller that made its word odd until that makes
 // it even again; its lines belong to the answering side from the request that names it until all of
@@ -74,7 +75,7 @@ template <NearAccess Near>
     return arrived;
 }
 
-// Makes `slots` free; their first calls have number `first`. Only for memory that nobody uses yet.
+// Makes `slots` free; their first calls have number `first`. Only for unused memory.
 inline void format_reply_slots(ReplySlots const& reply_slots, Sequence first) {
     for (std::uint32_t i = 0; i < reply_slots.count; ++i) {
         for (std::uint32_t line = 0; line < reply_slots.shape.slot_lines; ++line) {
@@ -92,7 +93,7 @@ class ReplySlotClaim {
    public:
     CARILLON_HD explicit ReplySlotClaim(ReplySlots const& reply_slots, Near near = Near())
         : slots_(reply_slots), near_(near) {}
-    // For a caller that has slots of its own, including `own`: try_claim_own().
+    // For a caller with slots of its own, including `own`: try_claim_own().
     CARILLON_HD ReplySlotClaim(ReplySlots const& reply_slots, std::uint32_t own, Near near = Near())
         : slots_(reply_slots), slot_(own), near_(near) {}
 
@@ -129,14 +130,14 @@ class ReplySlotClaim {
         return detail::load_message<Reply>(near_, slots_.line(slot_), number(), reply);
     }
 
-    // Reads what a claim and a look read.
+    // Reads everything that a claim and a look read.
     CARILLON_HD void warm() const {
         (void)near_.load_word(word());
         (void)near_.load_word(&slots_.line(slot_)->quads[0].low);
     }
 
-    // Each ends the claim; call one of the three. give_back(): the reply was taken. give_up():
-    // nobody waits for it any more. take_back(): the request was not sent, so there was no call.
+    // Call one of the three to end the claim. give_back(): the reply was taken. give_up(): nobody
+    // waits for it any more. take_back(): the request was not sent, so there was no call.
     CARILLON_HD void give_back() { leave(1, true); }
     CARILLON_HD void give_up() { leave(1, false); }
     CARILLON_HD void take_back() { leave(~std::uint64_t{0}, true); }
@@ -145,9 +146,9 @@ class ReplySlotClaim {
     [[nodiscard]] CARILLON_HD std::uint64_t* word() const { return slots_.words + slot_; }
     [[nodiscard]] CARILLON_HD Tag number() const { return tag_of((word_ + 1) / 2); }
 
-    // Needs no order but A3's. Whether the slot has no caller and no outstanding reply. The line's
-    // payload is not read: if another caller claims the slot meanwhile, and the host writes it, the
-    // exchange fails.
+    // Needs no order but A3's. Whether the slot has no caller and no outstanding reply. It does not
+    // read the line's payload: if another caller claims the slot meanwhile, and the host writes it,
+    // the exchange fails.
     [[nodiscard]] CARILLON_HD bool is_free() const {
         if ((word_ & 1) != 0) return false;
         return has_reply(slots_, slot_, tag_of(word_ / 2), near_);
@@ -178,8 +179,8 @@ class ReplySlotClaim {
     Near near_;
 };
 
-// Leaves a slot for its dead caller. `sent` says whether the request of its call, if there was one,
-// was sent, so that a reply will come.
+// Leaves a slot for its dead caller. `sent` says whether the request of its call, if any, was sent,
+// so that a reply will come.
 template <ClaimAccess Near>
 void leave_for_the_dead(ReplySlots const& reply_slots, std::uint32_t slot, bool sent, Near near) {
     std::uint64_t* const word = reply_slots.words + slot;

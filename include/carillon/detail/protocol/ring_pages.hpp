@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which page of each pair has a ring's slots, for its ends.
+// The page of each pair in which a ring's slots lie, for the ring's ends.
 //
 //     | page 0 | page 0' |  | page 1 | page 1' |  ...  of each pair one page is used
 //
 // A GPU's L2 cache has parts, and every page of 4 KiB seems to belong to one of them: it is near
-// some SMs and far from the others. Of two neighbours one is near. A load of an unchanged word
+// some SMs and far from the others. One of two neighbours is near. A load of an unchanged word
 // takes equally long from anywhere, but an SM near that part sees a CPU's new write sooner: a round
 // trip is 200 ns shorter. An atomic goes to the part of its word, so its time tells near from far,
 // without the CPU (docs/dev/design.md).
@@ -25,7 +25,7 @@
 CARILLON_BEGIN_POLICY_CODE
 namespace carillon::detail {
 
-// For an end that chooses nothing: the slots lie in one run, or in the first page of each pair.
+// For an end that does not choose: the slots lie in one run, or in the first page of each pair.
 struct FixedPages {
     static constexpr bool paired = false;
 
@@ -36,9 +36,9 @@ struct FixedPages {
     }
 };
 
-// The slot of message `next`, from the known slot of the message before. It is computed anew where
-// another page, or the ring, begins. That takes a GPU's thread 30 dependent instructions, which
-// would come between a request and its reply.
+// The slot of message `next`, from the known slot of the message before. It is computed anew only
+// where another page, or the ring, begins: that takes a GPU's thread 30 dependent instructions,
+// which would come between a request and its reply.
 template <class Pages>
 [[nodiscard]] CARILLON_HD Line* next_slot(Pages& pages, RingSlots const& view, Sequence next,
                                           Line* slot) {
@@ -47,7 +47,7 @@ template <class Pages>
     return slot + view.slot_lines();
 }
 
-// For the producer, which the consumer tells its choice.
+// For the producer, which learns the choice from the consumer.
 class ToldPages {
    public:
     static constexpr bool paired = true;
@@ -55,14 +55,14 @@ class ToldPages {
     CARILLON_HD explicit ToldPages(PagePairs const& pairs)
         : word_(pairs.there() ? 0 : known_pages), told_(pairs.told) {}
 
-    // Call it for every message at which the pairs of another word begin.
+    // Call it for every message with which the pairs of another word begin.
     [[nodiscard]] CARILLON_HD Line* slot(RingSlots const& view, Sequence sequence) {
         if (view.begins_word(sequence) && told_ != nullptr) word_ = 0;
         return view.slot(sequence, word_);
     }
-    // Whether the consumer will look at the last slot; if unknown it may look at the other page's.
+    // Whether the consumer's page is known; until then it may look at the other page's slot.
     [[nodiscard]] CARILLON_HD bool known() const { return (word_ & known_pages) != 0; }
-    // Looks whether the choice is known by now.
+    // Looks whether the choice is known now.
     template <WordAccess Near>
     CARILLON_HD Line* look(Near const& near, RingSlots const& view, Sequence sequence) {
         word_ = near.load_word(told_ + view.word_of(sequence));
@@ -94,7 +94,7 @@ class ChosenPages {
         return view.slot(sequence, word_);
     }
 
-    // Every lane calls it, before it takes the ring's first message, `first`.
+    // Every lane calls it before it takes the ring's first message, `first`.
     template <NearAccess Near, FarAccess Far, VotingGroup Lanes>
     CARILLON_HD void choose(Near const& near, Far const& far, Lanes const& lanes,
                             RingSlots const& view, Sequence first) {
@@ -147,7 +147,7 @@ CARILLON_HD std::uint64_t time_of_atomics(Near const& near, Clock const& clock, 
     std::uint64_t const began = clock.ticks();
     CARILLON_SELDOM
     for (unsigned i = 0; i < atomics; ++i) {
-        // Each waits for the one before: its address depends on that one's result.
+        // Each waits for the one before, because its address depends on that one's result.
         std::uint64_t const held = near.compare_exchange(word, never, never);
         word += held == never ? 1 : 0;
     }
@@ -155,8 +155,8 @@ CARILLON_HD std::uint64_t time_of_atomics(Near const& near, Clock const& clock, 
 }
 
 // The index of the nearest of `count` pages in device memory, `stride` bytes apart. It takes 24
-// atomics for each page, on one word of each, `first` in the first. They change nothing, since none
-// of these words ever is `never`, and concurrent writes of the CPU stay.
+// atomics for each page, on one word of each, `first` in the first. They change nothing, because
+// none of these words ever is `never`, and concurrent writes of the CPU stay.
 template <class Near, class Clock>
 CARILLON_HD unsigned nearest_page(Near const& near, Clock const& clock, std::uint64_t* first,
                                   std::size_t stride, unsigned count, std::uint64_t never) {

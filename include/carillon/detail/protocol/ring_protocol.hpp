@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The protocol: one producer hands messages to one consumer through a ring of slots.
+// The protocol of Ring and of channels: one producer hands messages to one consumer through a ring
+// of slots.
 //
 // Ownership in one sentence: a slot belongs to the producer until all tags of the message are in
 // it, to the consumer until the credit word has reached that message's sequence number, and then to

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One side's view of a ring, and the producer's note on out-of-line data.
+// One side's view of a ring, for its ends, and the producer's note on out-of-line data.
 #pragma once
 
 #include <cstddef>
@@ -9,14 +9,14 @@
 
 namespace carillon::detail {
 
-// The page of each of 32 pairs that a ring's consumer looks at: bit i for pair i. Without the bit
+// The page of each of 32 pairs at which a ring's consumer looks: bit i for pair i. Without the bit
 // known_pages the word has no meaning (ring_pages.hpp).
 using PageWord = std::uint64_t;
 inline constexpr std::uint32_t pairs_per_word = 32;
 inline constexpr PageWord known_pages = PageWord{1} << 63U;
 
-// For a ring whose slots lie in pairs of pages, of which its consumer uses one each. By default
-// they lie in one run.
+// For a ring whose slots lie in pairs of pages; its consumer uses one page of each. By default the
+// slots lie in one run.
 struct PagePairs {
     PageWord* told = nullptr;  // the choice, in memory of the producer's side
     PageWord* kept = nullptr;  // the choice in the consumer's memory, if it needs several words
@@ -55,7 +55,7 @@ struct RingView {
     [[nodiscard]] CARILLON_HD std::size_t lines() const;
 };
 
-// The fields that an end needs for every message, to find its slot.
+// The fields with which an end finds the slot of every message.
 struct RingSlots {
     Line* base;
     std::uint32_t capacity;
@@ -71,19 +71,19 @@ struct RingSlots {
     [[nodiscard]] CARILLON_HD std::uint32_t slot_lines() const { return lines_and_shift >> 8U; }
     [[nodiscard]] CARILLON_HD std::uint32_t page_shift() const { return lines_and_shift & 0xffU; }
 
-    // The first line of a message's slot, in the page of its pair that `word` names, by default the
-    // first.
+    // The first line of a message's slot, in the page of its pair that `word` names (default:
+    // first).
     [[nodiscard]] CARILLON_HD Line* slot(Sequence sequence, PageWord word = 0) const {
         std::uint32_t const index = index_of(sequence);
         std::uint32_t const pair = index >> page_shift();
         std::size_t const page = pair + ((word >> pair % pairs_per_word) & 1U);
         return base + (index + (page << page_shift())) * slot_lines();
     }
-    // The number of slots in a row from that of `sequence` on.
+    // The number of consecutive slots from that of `sequence` on.
     [[nodiscard]] CARILLON_HD std::uint32_t slots_in_a_row(Sequence sequence) const {
         return row() - (static_cast<std::uint32_t>(sequence - 1) & (row() - 1));
     }
-    // Whether its slot does not follow that of the message before.
+    // Whether its slot is not right behind that of the message before.
     [[nodiscard]] CARILLON_HD bool begins_row(Sequence sequence) const {
         return (static_cast<std::uint32_t>(sequence - 1) & (row() - 1)) == 0;
     }
@@ -119,7 +119,7 @@ CARILLON_HD inline Line* RingView::slot(Sequence sequence, PageWord word) const 
 CARILLON_HD inline std::size_t RingView::lines() const { return RingSlots(*this).lines(); }
 
 // Makes `view` an empty ring whose first message is view.first, whatever the memory held before.
-// Only for memory that nobody uses yet; each slot gets the tag of the lap before.
+// Only for unused memory; each slot gets the tag of the lap before.
 inline void format_ring(RingView const& view) {
     for (Sequence s = view.first; s != view.first + view.capacity; ++s) {
         for (std::uint32_t i = 0; i < view.slot_lines; ++i) {
@@ -131,7 +131,7 @@ inline void format_ring(RingView const& view) {
     *view.credit = view.first - 1;
 }
 
-// Whether the producer wrote data outside the line that the message refers to (invariant 6).
+// Whether the producer wrote data outside the line, to which the message refers (invariant 6).
 enum class OutOfLine : bool { none, written };
 
 }  // namespace carillon::detail

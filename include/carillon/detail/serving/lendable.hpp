@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an owner serves by a name, as its server's thread sees it.
+// `Lendable`: an object that an owner serves by a name, for its server's thread.
 #pragma once
 
 #include <atomic>
@@ -39,9 +39,8 @@ struct Loan;
             in_pairs};
 }
 
-// Lends places to clients: the blocks of a kernel, the one end of an object, or copies of what
-// clients only read. Servers share it, and it outlives the program's object. Any thread may call
-// it.
+// Lends places to clients: a kernel's blocks, an object's one end, or copies of data that clients
+// only read. Servers share it, and it outlives the program's object. Any thread may call it.
 class Lendable {
    public:
     Lendable(Device const& device, ObjectKind kind, MessageTypes types)
@@ -52,18 +51,18 @@ class Lendable {
     [[nodiscard]] Device const& device() const { return device_; }
     [[nodiscard]] ObjectKind kind() const { return kind_; }
     [[nodiscard]] MessageTypes const& types() const { return types_; }
-    // The program has destroyed the object.
+    // Call it when the program has destroyed the object.
     void close() noexcept { closed_.store(true, std::memory_order_release); }
     [[nodiscard]] bool closed() const noexcept { return closed_.load(std::memory_order_acquire); }
 
     [[nodiscard]] virtual unsigned places() const = 0;
-    // How many places there may be.
+    // The most places that there can be.
     [[nodiscard]] virtual unsigned most_places() const { return places(); }
-    // How much memory the client of a place gets, and how many descriptors.
+    // The memory that the client of a place gets, in bytes, and its number of descriptors.
     [[nodiscard]] virtual std::size_t bytes_of_place() const = 0;
     [[nodiscard]] virtual unsigned descriptors_of_place() const { return 1; }
-    // An object that is no kernel runs until the program destroys it: its ends on the device may
-    // look again until then.
+    // An object other than a kernel runs until the program destroys it, because its ends on the
+    // device may look again until then.
     [[nodiscard]] virtual KernelState state(bool /*ask_device*/) const {
         return closed() ? KernelState::stopped : KernelState::running;
     }
@@ -73,23 +72,23 @@ class Lendable {
     // The counts of a place's client (nothing if it has none), and of earlier ones.
     [[nodiscard]] virtual LeasedCounters counters(unsigned place) const = 0;
     [[nodiscard]] virtual BlockBeats beats(unsigned /*place*/) const { return {}; }
-    // Says, for people, what is wrong with the counts of a place's client, which no client of the
-    // library's writes; nullptr: nothing (read_counters.hpp).
+    // Describes, for people, a fault in the counts of a place's client, which no client with this
+    // library would write; nullptr: no fault (read_counters.hpp).
     [[nodiscard]] virtual char const* look_at_counters(unsigned /*place*/) { return nullptr; }
 
-    // Nothing: no place can be lent now. Throws what allocating and exporting throw.
+    // Lends a place, or nothing if none is free. Throws what allocating and exporting throw.
     [[nodiscard]] virtual std::optional<Loan> lend(std::uint32_t user, bool host_memory) = 0;
     // Takes a place back. Throws VulkanError if the device could not be told.
     virtual void end(unsigned place) = 0;
     // The client of a place sends nothing more: a drain does not wait for it.
     virtual void drained(unsigned /*place*/) {}
-    // Whether a request is outstanding at a place, as far as its client tells.
+    // Whether a request is outstanding at a place, according to its client.
     [[nodiscard]] virtual bool outstanding(unsigned /*place*/) const { return false; }
-    // Whether a client has gone whose memory an end may still look into.
+    // Whether a client has left whose memory an end may still look into.
     [[nodiscard]] virtual bool any_ends() const { return false; }
-    // How many places are lent or about to be free.
+    // The number of places that are lent or about to be free.
     [[nodiscard]] virtual unsigned count() const { return 0; }
-    // Why nothing can be lent now, and why it takes no more requests.
+    // The reason why nothing can be lent now, and the reason why it accepts no more requests.
     [[nodiscard]] virtual std::string why_full() const = 0;
     [[nodiscard]] virtual std::string why_closed(KernelState state) const;
 
@@ -100,25 +99,25 @@ class Lendable {
     std::atomic<bool> closed_ = false;
 };
 
-// Values that an owner, or its device, writes, and that clients of other processes map for reading
-// alone: nobody else can write there. Its memory has the layout of a mailbox (MailboxLayout). It
-// has as many clients at once as there may be connections: each only reads, so nothing waits for
-// it, or looks at it, when it goes.
+// Values that an owner, or its device, writes, and that clients of other processes map only for
+// reading: nobody else can write there. Its memory has a mailbox's layout (MailboxLayout). It has
+// as many clients at once as there may be connections: each only reads, so nothing waits for it, or
+// looks at it, when it leaves.
 class PublishedObject final : public Lendable {
    public:
-    // `writers`: how many ends the device has. Throws UnsupportedError (Linux before 5.1),
+    // `writers`: the number of the device's ends. Throws UnsupportedError (Linux before 5.1),
     // SystemError, and what Device::register_host throws.
     PublishedObject(Device const& device, ObjectKind kind, ObjectShape const& shape,
                     MessageType const& type, unsigned writers, Sequence first);
 
-    // The most clients that there were at once: a caller that counts through them finds none gone.
+    // The most clients that there were at once: a caller that counts through them finds all.
     [[nodiscard]] unsigned places() const override;
     [[nodiscard]] unsigned most_places() const override { return most_readers; }
     [[nodiscard]] std::size_t bytes_of_place() const override {
         return MailboxLayout::device_bytes(shape_);
     }
-    // The first place counts what the owner has published, for all readers: how often a value was
-    // set, or how many messages there were.
+    // The first place counts what the owner has published, for all readers: the number of values
+    // that were set, or of messages.
     [[nodiscard]] LeasedCounters counters(unsigned place) const override;
     [[nodiscard]] std::optional<Loan> lend(std::uint32_t user, bool host_memory) override;
     void end(unsigned place) override;
@@ -126,7 +125,7 @@ class PublishedObject final : public Lendable {
         return "it has as many clients as can be numbered";
     }
 
-    // The views with the addresses of either side; there is a device's only if it writes.
+    // The views with the addresses of each side; the device's exists only if it writes.
     [[nodiscard]] MailboxView host_view() const;
     [[nodiscard]] MailboxView device_view() const;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an owner lends to clients of other processes: the blocks of a kernel, places at all of its
-// blocks, or the host's end of an object. Each client works in memory that no other client has.
+// `Lender`: lends a kernel's blocks, places at all of its blocks, or an object's host end to
+// clients of other processes. Each client works in memory that no other client has.
 #pragma once
 
 #include <algorithm>
@@ -30,23 +30,23 @@ namespace carillon::detail {
 
 struct KindRow;
 
-// The first number for the next client of memory whose last one began with `first` and counts
-// `used` messages, or whatever it has written there. Lines that the last client stores late have
-// numbers up to a capacity around its last: the next client's are 2^21 beyond, at least, so that
-// such a line is taken for none of the next 2^32 - 2^21 messages.
+// Returns the first number for the next client of memory whose last client began with `first` and
+// counts `used` messages, or whatever it has written there. Lines that the last client stores late
+// have numbers up to a capacity around its last. The next client's are at least 2^21 beyond, so
+// that such a line is taken for none of the next 2^32 - 2^21 messages.
 [[nodiscard]] Sequence first_of_next(Sequence first, std::uint64_t used);
 
-// The memory of one client at a time.
+// Memory for one client at a time.
 struct LentMemory {
     ChannelSharing sharing;
     ChannelShape shape;
     bool in_pairs;  // see ChannelTable
     Memory device;
     Memory host;                                       // an object may have none
-    std::optional<std::uint32_t> user = std::nullopt;  // whose clients have had it
+    std::optional<std::uint32_t> user = std::nullopt;  // the user whose clients have had it
     bool used = false;                                 // a block or an end may look into it
     Sequence first = 1;
-    std::uint64_t count = 0;  // messages of its last client, if that was an object's
+    std::uint64_t count = 0;  // messages of its last client, for an object
 
     [[nodiscard]] ChannelTable host_view() const;
     [[nodiscard]] ChannelTable device_view() const;
@@ -59,8 +59,7 @@ class Lender final : public Lendable {
     // Throws UsageError for the options, and what Device::allocate throws.
     Lender(Device const& device, KernelOptions const& options, ChannelShape const& shape,
            MessageTypes types, ServedBy served_by = ServedBy::one_block);
-    // Lends an object. `readers`: how many ends the device has; each has to leave a client's
-    // memory.
+    // Lends an object. `readers`: the device's ends, which must all leave a client's memory.
     Lender(Device const& device, ObjectKind kind, ObjectShape const& shape, MessageType const& type,
            unsigned readers, Sequence first);
 
@@ -74,57 +73,57 @@ class Lender final : public Lendable {
     [[nodiscard]] unsigned descriptors_of_place() const override {
         return host_bytes_ == 0 ? 1 : 2;
     }
-    // The best memory for a client's rings: the device's memory, if that has a descriptor.
+    // The best memory for a client's rings: device memory, if that has a descriptor.
     [[nodiscard]] static ChannelSharing sharing_for(Device const& device);
 
-    // Lends a free place to a client of `user`. Memory that another user's client has had is never
-    // lent, since it may still be mapped there. Each place has memory from the beginning on, and
-    // more is allocated beside the kernel, for four users' clients per place, while this process
-    // has few descriptors open. Further users get unused memory freed, the oldest first; on a GPU
-    // none can be freed beside a kernel, and a part is kept for the owner's user and root. The last
-    // client's user also gets a mailbox at which the device has not looked since. Nothing: no place
-    // is free, the kernel takes no more requests, or there is no memory.
+    // Lends a free place to a client of `user`, or nothing if no place is free, the kernel accepts
+    // no more requests, or there is no memory. Memory that another user's client has had is never
+    // lent, because it may still be mapped there. Each place has memory from the beginning on. More
+    // is allocated while the kernel runs, for four users' clients per place, if this process has
+    // few descriptors open. For further users unused memory is freed, the oldest first; on a GPU
+    // none can be freed while a kernel runs, and a part is reserved for the owner's user and root.
+    // The last client's user also gets a mailbox at which the device has not looked since.
     struct Lent {
         unsigned place;
         std::shared_ptr<LentMemory const> memory;
     };
     [[nodiscard]] std::optional<Lent> begin(std::uint32_t user, ChannelSharing sharing);
     [[nodiscard]] std::optional<Loan> lend(std::uint32_t user, bool host_memory) override;
-    // The place is lent anew once all that serve it have left the memory.
+    // The place is lent again once all that serve it have left the memory.
     void end(unsigned place) override;
     [[nodiscard]] bool any_ends() const override {
         return count_if([](Place const& place) { return !place.free() && !place.leased(); }) != 0;
     }
     [[nodiscard]] bool any_free() const { return count_if(&Place::free) != 0; }
-    [[nodiscard]] std::size_t memories() const {  // how many there are
+    [[nodiscard]] std::size_t memories() const {  // their number
         std::lock_guard const lock(mutex_);
         return memories_.size();
     }
     [[nodiscard]] unsigned count() const override {
         return places() - static_cast<unsigned>(count_if(&Place::free));
     }
-    // An object's counts are what was pushed, and what its consumer says to have taken, which it
-    // does in batches; a mailbox's are how often it was set. Looks at a few lines and words of
-    // either memory; the ends notice nothing.
+    // An object's counts are its pushed messages, and those that its consumer reports as taken, in
+    // batches; a mailbox's count is how often it was set. Looks at a few lines and words of both
+    // memories; the ends do not notice.
     [[nodiscard]] LeasedCounters counters(unsigned place) const override;
     [[nodiscard]] KernelState state(bool ask_device) const override;
     [[nodiscard]] BlockActivity activity(unsigned place) const override;
     [[nodiscard]] std::string why_full() const override;
     [[nodiscard]] std::string why_closed(KernelState state) const override;
 
-    // The next members are for a kernel alone.
-    // The channel of each block, of which it uses the control and status lines.
+    // The next members are for kernels only. blocks() has the control and status lines of each
+    // block.
     [[nodiscard]] std::shared_ptr<ChannelMemory> const& blocks() const { return blocks_; }
     [[nodiscard]] LeaseTable device_view() const;
-    // The kernel that serves, once it runs.
+    // Takes the kernel that serves, once it runs.
     void own(std::shared_ptr<KernelSupervisor> kernel) { kernel_ = std::move(kernel); }
     [[nodiscard]] std::shared_ptr<KernelSupervisor> const& kernel() const { return kernel_; }
     void drained(unsigned place) override {
         std::lock_guard const lock(mutex_);
         places_.at(place).drained = true;
     }
-    // That is a request which its client has sent and which is not answered, or the last one of a
-    // client that has gone.
+    // A request is outstanding if its client has sent it and it is not answered; also the last one
+    // of a client that has left.
     [[nodiscard]] bool outstanding(unsigned place) const override {
         std::lock_guard const lock(mutex_);
         return outstanding(places_.at(place));
@@ -133,8 +132,8 @@ class Lender final : public Lendable {
         if (!together()) return outstanding(block);
         return count_if([&](Place const& place) { return this->outstanding(place); }) != 0;
     }
-    // Whether no client awaits a reply, as far as is known: none has a place, or those that do have
-    // said so.
+    // Whether no client is known to await a reply: none has a place, or those that have one said
+    // so.
     [[nodiscard]] bool all_drained() const {
         return count_if([](Place const& place) { return place.drained || place.free(); }) ==
                places_.size();
@@ -142,19 +141,19 @@ class Lender final : public Lendable {
     [[nodiscard]] BlockBeats beats(unsigned place) const override;
     [[nodiscard]] char const* look_at_counters(unsigned place) override;
 
-    // The next members are for an object alone.
-    // A table for the device's end `reader`. Throws UsageError for an end that does not exist, and
-    // for one that was taken. `giver`: see TakenOnce::take().
+    // The next members are for objects only. take() makes a table for the device's end `reader`.
+    // Throws UsageError for an end that does not exist, and for one that was taken. `giver`: see
+    // TakenOnce::take().
     [[nodiscard]] LeaseTable take(std::string_view giver, unsigned reader,
                                   CodeLocation const& where);
-    // The owner itself has set the mailbox, in memory of its own.
+    // The owner itself has set the mailbox, in its own memory.
     void tell_own_set() {
         std::lock_guard const lock(mutex_);
         for (Writer& writer : places_.front().writers) writer.tell_own_set();
     }
 
    private:
-    // How many parts of each kind there are.
+    // The numbers of its parts.
     struct Parts {
         unsigned places = 1;
         unsigned ends = 1;     // of an object on the device; each has a line of a place
@@ -163,7 +162,7 @@ class Lender final : public Lendable {
         ServedBy served_by = ServedBy::one_block;
 
         [[nodiscard]] unsigned lines() const { return places * ends; }
-        // Checks the options before memory is touched. Throws UsageError.
+        // Checks the options before memory is allocated. Throws UsageError.
         [[nodiscard]] static Parts of(KernelOptions const& options, ServedBy served_by);
     };
     Lender(Device const& device, ObjectKind kind, ChannelShape const& shape,
@@ -200,14 +199,13 @@ class Lender final : public Lendable {
     // Takes back the memory of places that all have left.
     void collect();
     // Lends a place again with its last client's memory, to a client of the same user, while an end
-    // of the device has not left it. False: it cannot.
+    // of the device has not left it. Returns false if that is impossible.
     [[nodiscard]] bool begin_again(Place& place, std::uint32_t user, ChannelSharing sharing);
-    // Memory that is not used; nullptr: no more may be made.
+    // Unused memory; nullptr if no more may be made.
     [[nodiscard]] std::shared_ptr<LentMemory> memory_for(std::uint32_t user,
                                                          ChannelSharing sharing);
     std::shared_ptr<LentMemory> const& add_memory(ChannelSharing sharing);
-    // Frees the unused memory that was lent longest ago. False: there is none, or it cannot be
-    // freed now.
+    // Frees the unused memory lent longest ago; false if there is none or it cannot be freed now.
     bool free_oldest() noexcept;
     // Empties the memory, and gives it new numbers.
     void lay_out(LentMemory& memory);
@@ -224,11 +222,11 @@ class Lender final : public Lendable {
     std::size_t device_bytes_;
     std::size_t host_bytes_;
     std::shared_ptr<ChannelMemory> blocks_;
-    Memory lines_;  // and behind them the news of them
+    Memory lines_;  // and behind them their news
     Memory status_;
     std::optional<Memory> claims_;
     mutable std::mutex mutex_;                           // for all that follows
-    std::vector<std::shared_ptr<LentMemory>> memories_;  // the one that was lent last is the last
+    std::vector<std::shared_ptr<LentMemory>> memories_;  // in the order in which they were lent
     std::vector<Place> places_;
     std::vector<TakenOnce> taken_;
     std::optional<LeaseNewsWriter<HostMapped>> news_;

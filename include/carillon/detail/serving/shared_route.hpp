@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests that reach blocks from other processes.
+// The way of requests from other processes to a kernel's blocks, for SharedChannels and SharedPool.
 #pragma once
 
 #include <concepts>
@@ -24,15 +24,15 @@
 namespace carillon::detail {
 inline namespace CARILLON_TOOLCHAIN {
 
-// Whether a handler's Shared fits into a block's shared memory beside what the library's threads
-// keep there of all clients.
+// Whether a handler's Shared fits into a block's shared memory beside the data of all clients that
+// the library's threads keep there.
 template <class Handler>
 inline constexpr bool fits_beside_clients = true;
 template <HasShared Handler>
 inline constexpr bool fits_beside_clients<Handler> =
     sizeof(typename Handler::Shared) <= std::size_t{40} * 1024;
 
-// SharedChannels and SharedPool. A Server may outlive the kernel: it shares what it needs with it.
+// The route of SharedChannels and SharedPool. A Server may outlive the kernel: it shares its state.
 template <class Handler, class Requests>
 requires(std::same_as<Requests, SharedChannels> ||
          std::same_as<Requests, SharedPool>) class Route<Handler, Requests> {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names by which a C++ compiler and nvcc compile the same source, a check of the functions that a
-// GPU calls, and the place of a call.
+// Macros with which a C++ compiler and nvcc compile the same source, a check of the functions that
+// a GPU calls, and the place of a call.
 #pragma once
 
 #include "carillon/detail/wire/language.hpp"
 
 // Between CARILLON_BEGIN_POLICY_CODE and CARILLON_END_POLICY_CODE, CARILLON_HD functions call
-// access policies. A policy decides on which side its instantiations can run; nvcc must not warn of
-// the other side. CARILLON_POLICY_CODE does so for the function behind it.
+// access policies. A policy decides on which side its instantiations can run, so nvcc must not warn
+// of the other side. CARILLON_POLICY_CODE does this for one function.
 //
-// CARILLON_DEVICE_CODE is 1 where nvcc compiles: only there can a GPU's kernel be instantiated.
+// CARILLON_DEVICE_CODE is 1 if nvcc compiles: only then can a GPU's kernel be instantiated.
 #if defined(__CUDACC__)
 #define CARILLON_HD __host__ __device__
 #define CARILLON_POLICY_CODE _Pragma("nv_exec_check_disable")
@@ -25,9 +25,9 @@
 #define CARILLON_DEVICE_CODE 0
 #endif
 
-// SELDOM goes before a loop that runs seldom: a GPU's compiler must not lengthen a kernel by
-// unrolling it. UNROLL goes before a loop over data that belong in registers: if it is unrolled
-// late, the data are in local memory.
+// SELDOM goes before a loop that rarely runs: a GPU's compiler must not lengthen a kernel by
+// unrolling it. UNROLL goes before a loop over data that belong in registers: unrolled late, it
+// leaves the data in local memory.
 #if defined(__CUDA_ARCH__)
 #define CARILLON_SELDOM _Pragma("unroll 1")
 #define CARILLON_UNROLL _Pragma("unroll")
@@ -64,17 +64,17 @@
 namespace carillon::detail {
 
 #if defined(__CUDA_ARCH__)
-// The compiler names this function if `functor` is for the host alone.
+// The compiler names this function if `functor` can only be called on the host.
 template <class Result, class Functor, class... Argument>
 __device__ Result functor_needs_CARILLON_HD(Functor& functor, Argument... argument) {
     return static_cast<Result>(functor(static_cast<Argument&&>(argument)...));
 }
 #endif
 
-// Refuses, for the GPU, a functor that is for the host alone: the library calls `functor` with an
-// Argument and takes a Result. This function does nothing. The library's calls are in functions of
-// both sides: there nvcc only warns, and is silent if the library's headers are system headers. In
-// a function of the device alone such a call is an error.
+// Rejects, for the GPU, a functor that can only be called on the host: the library calls `functor`
+// with an Argument and takes a Result. This function does nothing. The library's calls are in
+// functions of both sides: there nvcc only warns, and is silent if the library's headers are system
+// headers. In a function of the device alone such a call is an error.
 template <class Result, class... Argument, class Functor>
 CARILLON_HD void check_device_call([[maybe_unused]] Functor& functor) {
 #if defined(__CUDA_ARCH__)
@@ -82,8 +82,8 @@ CARILLON_HD void check_device_call([[maybe_unused]] Functor& functor) {
 #endif
 }
 
-// The place of a call in the program. As a default argument it is the place of the call that leaves
-// it out. The library's own calls name their file themselves: nvcc's default is the path on the
+// The place of a call in the program; a default argument gets the place of the call that omits it.
+// The library's own calls name their file themselves, because nvcc's default is the path on the
 // machine that compiles, which would end up in installed files.
 struct CodeLocation {
     char const* file;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The compiler options that the library needs. The first lines of each public header say what is
-// missing. Including a file that does not exist ends the compilation: otherwise hundreds of errors
-// would follow, none of which names the reason.
+// Checks the compiler options that the library needs, for the first lines of each public header.
+// Including a file that does not exist ends the compilation: otherwise hundreds of errors would
+// follow, none of which names the reason.
 #pragma once
 
 #if __cplusplus < 202002L
@@ -23,9 +23,9 @@
 #include <version>
 #endif
 
-// Goes before the name of a class by which a program reaches the library's others. If the standard
-// library lays out containers or strings differently, the class has another name for the linker, so
-// that a program and a library that differ do not link.
+// Marks a class through which a program reaches the library's others. If the standard library lays
+// out containers or strings differently, the class has another name for the linker, so that a
+// program and a library that differ do not link.
 #if defined(_GLIBCXX_DEBUG)
 #define CARILLON_LAYOUT [[gnu::abi_tag("compiled_with_GLIBCXX_DEBUG")]]
 #elif defined(_GLIBCXX_USE_CXX11_ABI) && !_GLIBCXX_USE_CXX11_ABI

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The line: 64 bytes whose tags say that they have arrived.
+// The line, in which all messages travel: 64 bytes whose tags tell that they have arrived.
 //
 //   byte   0            12    16           28    32           44    48           60    64
 //          | payload 0  | tag | payload 1  | tag | payload 2  | tag | payload 3  | tag |
@@ -9,7 +9,7 @@
 // The protocol relies only on a quad, 16 aligned bytes, never being torn (docs/dev/guarantees.md).
 //
 // A message fills as many quads of 12 bytes as it needs, in lines in a row, all with the same tag.
-// Quads beyond those are not read, and not stored where that would cost time.
+// Further quads are not read, and not stored if that would cost time.
 #pragma once
 
 #include <bit>
@@ -58,8 +58,8 @@ static_assert(sizeof(Line) == 64);
 static_assert(alignof(Line) == 64);
 static_assert(std::is_trivially_copyable_v<Line>);
 
-// The compile-time contract of a message type; the user sees the texts. A type of ours that wraps
-// the user's type has its own contract, which speaks of the user's.
+// The compile-time contract of a message type; users see the texts. A type of the library that
+// wraps the user's type has its own contract, whose texts name the user's type.
 template <class T>
 CARILLON_HD constexpr void check_payload() {
     if constexpr (requires { T::check_payload(); }) {
@@ -100,7 +100,7 @@ template <class T>
 inline constexpr std::uint32_t slot_lines_of =
     std::bit_ceil(static_cast<std::uint32_t>(lines_of<T>));
 
-// The lines of a message, from the first; and the number of quads in line i that it fills.
+// The lines of a message, from the first; and the number of quads that it fills in line i.
 template <class P>
 [[nodiscard]] CARILLON_HD constexpr auto* lines_in(P& packed) {
     if constexpr (std::is_same_v<std::remove_cv_t<P>, Line>) {
@@ -147,7 +147,7 @@ template <std::size_t count>
     return tagged;
 }
 
-// The payload of lines in a row, and of one.
+// The payload of consecutive lines, and of one.
 template <std::size_t lines>
 struct MessageWords {
     std::uint32_t word[lines * quads_per_line * payload_words_per_quad];
@@ -155,7 +155,7 @@ struct MessageWords {
 using PayloadWords = MessageWords<1>;
 static_assert(sizeof(PayloadWords) == payload_bytes);
 
-// The bytes of a T, as words if they are whole ones: byte accesses are not cheap on a GPU.
+// The bytes of a T, as words if they are whole ones, because byte accesses are slow on a GPU.
 template <class T, bool whole_words = sizeof(T) % sizeof(std::uint32_t) == 0>
 struct BytesOf {
     // NOLINTNEXTLINE(bugprone-sizeof-expression): T may be a pointer
@@ -179,8 +179,7 @@ CARILLON_HD constexpr void unpack_quad(std::uint32_t* word, Quad const& quad) {
 }
 
 #if !defined(__CUDA_ARCH__)
-// Lays out `bytes` bytes of memory in lines, and back. Only a rest that does not fill a line is
-// copied on the way.
+// Lays out `bytes` bytes of memory in lines, and back. Only a partial line is copied on the way.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic push  // padding that nobody has written is copied, too
 #pragma GCC diagnostic ignored "-Wuninitialized"
@@ -250,7 +249,7 @@ concept StaysByte = requires {
         __builtin_bit_cast(EachByte<T>, __builtin_bit_cast(T, EachByte<T>{})).byte[i] == 0)>;
 };
 
-// Whether padding in a T is cleared before others may read it. Not for a T with pointers or unions.
+// Whether padding in a T is cleared before others may read it; not for a T with pointers or unions.
 template <class T>
 inline constexpr bool clears_padding =
     !std::has_unique_object_representations_v<T> && !StaysBytes<T> && MadeOfBytes<T>;
@@ -289,7 +288,7 @@ concept StaysBit = requires {
         __builtin_bit_cast(OneBit<sizeof(T), i, bit>, __builtin_bit_cast(T, EachByte<T>{})).at.is ==
         0)>;
 };
-// The bits of a byte that are no padding: only some of them in a byte with bit-fields.
+// The bits of a byte that are not padding: only some of them in a byte with bit-fields.
 template <class T, std::size_t i, std::size_t... bit>
 constexpr unsigned char kept_bits(std::index_sequence<bit...> /*bits*/) {
     if constexpr (StaysByte<T, i>) {
@@ -299,8 +298,9 @@ constexpr unsigned char kept_bits(std::index_sequence<bit...> /*bits*/) {
     }
 }
 
-// All ones in the bits of a T that are no padding. It does not use __builtin_clear_padding: GCC
-// 12's clears too much in a struct with an array of padded structs before other members.
+// All ones in the bits of a T that are not padding. It does not use __builtin_clear_padding,
+// because GCC 12's clears too much in a struct with an array of padded structs before other
+// members.
 template <class T, std::size_t... i>
 constexpr EachByte<T> kept_bytes(std::index_sequence<i...> /*indices*/) {
     return {{kept_bits<T, i>(std::make_index_sequence<8>())...}};
@@ -329,8 +329,8 @@ CARILLON_HD T const& without_padding(T const& message) {
 }
 #endif
 
-// Lays `message` out in lines with `tag`. Payload bytes beyond sizeof(T) are zero. Compiled for the
-// CPU, padding in T is zero too, since others may read it.
+// Lays `message` out in lines with `tag`. Payload bytes beyond sizeof(T) are zero. On the CPU,
+// padding in T is zero too, because others may read it.
 template <class T>
 [[nodiscard]] CARILLON_HD Packed<T> pack(T const& message, Tag tag) {
     check_payload<T>();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of the standard library that device code uses, for NVRTC: it has no standard headers,
-// and a machine that runs a program need not have a toolkit with libcu++. It stands for <cstdint>,
+// The part of the standard library that device code uses, for NVRTC, which has no standard headers;
+// a machine that runs a program need not have a toolkit with libcu++. It replaces <cstdint>,
 // <type_traits> and the others of nvrtc_headers (src/nvrtc/handler_source.cpp). Empty for every
 // other compiler.
 #pragma once

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lays out 48 bytes as a line and back, in the CPU's vector registers. The width of a load matters:
-// a load that needs the bytes of two stores waits until both have left the store buffer, and older
-// stores into lines of another core may be ahead of them.
+// Lays out 48 bytes as a line and back, in the CPU's vector registers, for the host's ends. The
+// width of a load matters: a load that needs the bytes of two stores waits until both have left the
+// store buffer, and older stores into lines of another core may be ahead of them.
 #pragma once
 
 #include <emmintrin.h>
@@ -34,7 +34,7 @@ struct Quads {
                          load_4(payload));
 }
 
-// Loads words of 4 bytes: the message's fields may have been written just before.
+// Loads words of 4 bytes, because the message's fields may have been written just before.
 [[nodiscard]] inline Quads lay_out(void const* payload, std::uint32_t tag) {
     auto const* const bytes = static_cast<std::byte const*>(payload);
     return {{quad_of(bytes, tag), quad_of(bytes + 12, tag), quad_of(bytes + 24, tag),
