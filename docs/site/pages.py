@@ -1,20 +1,24 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Doxygen's input filter for pages in Markdown: headings get the names by which others link to
-them, links to pages become references, and links to other files those to copies beside the site.
-Usage: pages.py PAGE"""
+"""The pages in Markdown: what they link to and what their headings are called, the navigation, and
+the copies of them that Sphinx reads. There comments are gone, and files that pages link to have
+pages of their own."""
 import os
 import pathlib
 import re
-import sys
+import shutil
 
 ROOT = pathlib.Path(__file__).parents[2]
-FILES = "files/"  # where the site has copies of what pages link to
+NAVIGATION = ROOT / "docs/site/navigation"
+FILES = "files"  # the folder with the pages of files
+PICTURES = (".svg", ".png")
 LINK = re.compile(r"(!?)\[([^\[\]]*)\]\(([^()\s]+)\)")
 IMAGE = re.compile(r'(<img [^>]*?src=")([^"]+)"')
-BOLD = re.compile(r"\*\*(?=\S)(.+?)(?<=\S)\*\*")  # Doxygen's own stops at code
-PAGE = re.compile(r"`((?:[\w-]+/)*[\w-]+\.md)`")
+PAGE = re.compile(r"(?<!\[)`((?:[\w-]+/)*[\w-]+\.md)`")
 HEADING = re.compile(r"^(#+) (.*)$")
+CODE_OR_COMMENT = re.compile(r"(`+)(?!`).*?(?<!`)\1(?!`)|<!--.*?-->", re.S)
+LANGUAGES = {".cpp": "cpp", ".hpp": "cpp", ".h": "c", ".c": "c", ".py": "python", ".txt": "cmake",
+             ".cmake": "cmake", ".sh": "sh", ".json": "json", ".toml": "toml", ".yml": "yaml",
+             ".service": "ini"}
 
 
 def is_local(target):
@@ -41,14 +45,17 @@ def headings(path):
     return [slug(match[2]) for match in found if match]
 
 
+def without_code(text):
+    """The lines without blocks, spans of code and comments."""
+    text = "\n".join("" if code else line for line, code in parts(text))
+    return CODE_OR_COMMENT.sub("", text).splitlines()
+
+
 def links(path):
     """What a page links to: file and name of the heading, which may be empty."""
-    for line, code in parts(path.read_text()):
-        if code:
-            continue
-        plain = re.sub(r"`[^`]*`", "", line)
-        for target in [match[3] for match in LINK.finditer(plain)] + [
-                match[2] for match in IMAGE.finditer(plain)]:
+    for line in without_code(path.read_text()):
+        for target in [match[3] for match in LINK.finditer(line)] + [
+                match[2] for match in IMAGE.finditer(line)]:
             if is_local(target):
                 file, _, name = target.partition("#")
                 yield (path.parent / file if file else path), name
@@ -58,64 +65,165 @@ def from_root(path):
     return pathlib.Path(os.path.relpath(path, ROOT))
 
 
-def label(path):
-    """The name of a page, and so of its file in the site."""
-    path = from_root(path)
-    if path.name == "README.md" and path.parent == pathlib.Path("."):
-        return "index"
-    return "_".join(path.with_suffix("").parts)
-
-
-def heading_label(path, name):
-    """The first heading of a page stands for the page."""
-    return label(path) if name == headings(path)[0] else f"{label(path)}_{name}"
-
-
-def converted_link(page, match):
-    picture, text, target = match[1], match[2], match[3]
-    if not is_local(target):
-        return match[0]
-    file, _, name = target.partition("#")
-    path = page.parent / file if file else page
-    if path.suffix == ".md":
-        return f"[{text}](@ref {heading_label(path, name) if name else label(path)})"
-    copy = FILES + str(from_root(path))
-    return f'<img src="{copy}" alt="{text}">' if picture else f'<a href="{copy}">{text}</a>'
-
-
 def named_page(page, name):
     """The page that is named without a link, beside this one or from the root; None if it is not
     there."""
     return next((path for path in (page.parent / name, ROOT / name) if path.is_file()), None)
 
 
+class Entry:
+    """A line of the navigation and what is below it."""
+
+    def __init__(self, text):
+        self.name, _, optional = text.partition(" ?")
+        self.may_be_missing = bool(optional) or text.endswith("?")
+        self.below = []
+
+    def is_page(self):
+        return self.name.endswith(".md")
+
+    def is_made(self):
+        """Whether the reference makes the page."""
+        return not self.is_page() and not self.below
+
+    def is_there(self):
+        return not self.is_page() or (ROOT / self.name).is_file()
+
+    def doc(self):
+        """The name of its page in the site."""
+        if self.is_page():
+            return document(ROOT / self.name)
+        if self.is_made():
+            return "reference/" + self.name.replace(".", "-")
+        return "reference/" + slug(self.name) if self.all_made() else "sections/" + slug(self.name)
+
+    def all_made(self):
+        return self.is_made() or (not self.is_page() and all(e.all_made() for e in self.below))
+
+    def walk(self):
+        yield self
+        for entry in self.below:
+            yield from entry.walk()
+
+
+def navigation():
+    """The parts, whose entries are pages and sections."""
+    stack = [(-1, Entry(""))]
+    for line in NAVIGATION.read_text().splitlines():
+        if not line.strip() or line.startswith("#"):
+            continue
+        depth = len(line) - len(line.lstrip())
+        while stack[-1][0] >= depth:
+            stack.pop()
+        entry = Entry(line.strip())
+        stack[-1][1].below.append(entry)
+        stack.append((depth, entry))
+    return stack[0][1].below
+
+
+def listed():
+    """The entries of all parts, which are no parts."""
+    return [entry for part in navigation() for each in part.below for entry in each.walk()]
+
+
+def all_pages():
+    """README.md and the pages that are there."""
+    return [ROOT / "README.md"] + [
+        ROOT / entry.name for entry in listed() if entry.is_page() and entry.is_there()]
+
+
+def document(path):
+    path = from_root(path)
+    return "index" if str(path) == "README.md" else str(path.with_suffix(""))
+
+
+def linked_files():
+    """What pages link to that is no page."""
+    files = {path.resolve() for page in all_pages() for path, _ in links(page)}
+    return sorted(str(from_root(path)) for path in files if path.suffix != ".md")
+
+
+def relative(page, target, suffix=".md"):
+    return os.path.relpath(target + suffix, os.path.dirname(document(page)) or ".")
+
+
+def converted_link(page, match):
+    picture, text, target = match[1], match[2], match[3]
+    if picture or not is_local(target):
+        return match[0]
+    file, hash_sign, name = target.partition("#")
+    if not file:
+        return match[0]
+    path = (page.parent / file).resolve()
+    doc = document(path) if path.suffix == ".md" else f"{FILES}/{from_root(path)}"
+    return f"[{text}]({relative(page, doc)}{hash_sign}{name})"
+
+
 def converted_name(page, match):
     path = named_page(page, match[1])
-    return f"[{match[1]}](@ref {label(path)})" if path else match[0]
+    return f"[`{match[1]}`]({relative(page, document(path))})" if path else match[0]
+
+
+def without_comments(text):
+    """Comments are gone, a line of nothing else is empty; code stays."""
+    out, block = [], []
+
+    def end_block():
+        prose = CODE_OR_COMMENT.sub(lambda match: match[0] if match[1] else "", "\n".join(block))
+        out.extend(prose.split("\n") if block else [])
+        block.clear()
+
+    for line, code in parts(text):
+        if code:
+            end_block()
+            out.append(line)
+        else:
+            block.append(line)
+    end_block()
+    return "\n".join(out)
 
 
 def converted(page):
-    for line, code in parts(page.read_text()):
-        if code:
-            yield line
-            continue
-        heading = HEADING.match(line)
-        if heading:
-            name = heading_label(page, slug(heading[2]))
-            yield f"{line} {{#{name}}}" if name != "index" else line
-            continue
-        line = IMAGE.sub(lambda match: f'{match[1]}{FILES}{from_root(page.parent / match[2])}"',
-                         line)
-        line = LINK.sub(lambda match: converted_link(page, match), line)
-        line = PAGE.sub(lambda match: converted_name(page, match), line)
-        yield BOLD.sub(r"<b>\1</b>", line)
+    """The page as Sphinx is to read it."""
+    for line, code in parts(without_comments(page.read_text())):
+        if not code:
+            line = LINK.sub(lambda match: converted_link(page, match), line)
+            line = PAGE.sub(lambda match: converted_name(page, match), line)
+            line = re.sub(r"</?picture>|<source [^>]*>", "", line)
+            line = re.sub(r"^> \[!(\w+)\]\s*$", lambda match: f"> **{match[1].title()}.**", line)
+        yield line
 
 
-def main():
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    print("\n".join(converted(pathlib.Path(sys.argv[1]).resolve())))
+def tree(entries, options=""):
+    """A directive that lists pages."""
+    names = "".join(f"/{entry.doc()}\n" for entry in entries if entry.is_there())
+    return f"\n```{{toctree}}\n{options}\n{names}```\n"
 
 
-if __name__ == "__main__":
-    main()
+def write(folder):
+    """Writes the copies of the pages, and those of sections and of files that pages link to."""
+    for page in all_pages():
+        text = "\n".join(converted(page)) + "\n"
+        if page.name == "README.md" and page.parent == ROOT:
+            text += "".join(tree(part.below, f":hidden:\n:caption: {part.name}\n")
+                            for part in navigation())
+        put(folder / f"{document(page)}.md", text)
+    for entry in listed():
+        if entry.below and not entry.all_made():
+            put(folder / f"{entry.doc()}.md", f"# {entry.name}\n" + tree(entry.below))
+    for name in linked_files():
+        path = ROOT / name
+        if path.suffix in PICTURES:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, folder / name)
+        language = LANGUAGES.get(path.suffix, "none" if path.suffix != ".svg" else "xml")
+        put(folder / FILES / f"{name}.md",
+            f"---\norphan: true\nnosearch: true\n---\n# {name}\n\n````{language}\n"
+            f"{path.read_text()}````\n" if path.suffix not in PICTURES else
+            f"---\norphan: true\nnosearch: true\n---\n# {name}\n\n"
+            f"![{name}]({os.path.relpath(name, os.path.dirname(f'{FILES}/{name}'))})\n")
+
+
+def put(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
