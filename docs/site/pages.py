@@ -2,6 +2,7 @@
 """The pages in Markdown: what they link to and what their headings are called, the navigation, and
 the copies of them that Sphinx reads. There comments are gone, and files that pages link to have
 pages of their own."""
+import functools
 import os
 import pathlib
 import re
@@ -95,7 +96,7 @@ class Entry:
             return document(ROOT / self.name)
         if self.is_made():
             return "reference/" + self.name.replace(".", "-")
-        return "reference/" + slug(self.name) if self.all_made() else "sections/" + slug(self.name)
+        return "reference/" + slug(self.name.replace("+", "p")) if self.all_made() else "sections/" + slug(self.name)
 
     def all_made(self):
         return self.is_made() or (not self.is_page() and all(e.all_made() for e in self.below))
@@ -106,6 +107,7 @@ class Entry:
             yield from entry.walk()
 
 
+@functools.cache
 def navigation():
     """The parts, whose entries are pages and sections."""
     stack = [(-1, Entry(""))]
@@ -121,6 +123,7 @@ def navigation():
     return stack[0][1].below
 
 
+@functools.cache
 def listed():
     """The entries of all parts, which are no parts."""
     return [entry for part in navigation() for each in part.below for entry in each.walk()]
@@ -130,6 +133,11 @@ def all_pages():
     """README.md and the pages that are there."""
     return [ROOT / "README.md"] + [
         ROOT / entry.name for entry in listed() if entry.is_page() and entry.is_there()]
+
+
+def is_to_come(path):
+    return not path.is_file() and any(
+        entry.may_be_missing and ROOT / entry.name == path for entry in listed())
 
 
 def document(path):
@@ -155,6 +163,8 @@ def converted_link(page, match):
     if not file:
         return match[0]
     path = (page.parent / file).resolve()
+    if is_to_come(path):
+        return text
     doc = document(path) if path.suffix == ".md" else f"{FILES}/{from_root(path)}"
     return f"[{text}]({relative(page, doc)}{hash_sign}{name})"
 

@@ -115,7 +115,10 @@ def add_member(current, call, given):
             known.text = known.text or item.text
 
 
-def python_signature(node, drop_self):
+def python_signature(node, drop_self, source):
+    for defaults in (node.args.defaults, node.args.kw_defaults):  # as they are written: 0o600
+        defaults[:] = [each and ast.Name(ast.get_source_segment(source, each))
+                       for each in defaults]
     shown = ast.unparse(node.args)
     if drop_self:
         shown = re.sub(r"^(self|cls)(, )?", "", shown)
@@ -123,17 +126,19 @@ def python_signature(node, drop_self):
     return f"({shown}){returned}"
 
 
-def of_class(node):
+def of_class(node, source):
     members, signature = [], ""
     for each in node.body:
         if isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef)):
             decorators = [ast.unparse(decorator) for decorator in each.decorator_list]
             if each.name == "__init__":
-                signature = python_signature(each, True).removesuffix(" -> None")
+                signature = python_signature(each, True, source).removesuffix(" -> None")
+                if re.match(r"\((raw|code)\b", signature):  # the package alone makes it
+                    signature = ""
             elif is_public(each.name) and "overload" not in decorators:
                 kind = "property" if "property" in decorators else "method"
                 kind = "classmethod" if "classmethod" in decorators else kind
-                shown = python_signature(each, True)
+                shown = python_signature(each, True, source)
                 members.append(Item(kind, each.name, shown, ast.get_docstring(each) or ""))
         elif isinstance(each, ast.AnnAssign) and is_public(each.target.id):
             members.append(Item("attribute", each.target.id, ast.unparse(each.annotation)))
@@ -143,11 +148,12 @@ def of_class(node):
 
 
 def of_file(path):
-    for node in ast.parse(path.read_text()).body:
+    source = path.read_text()
+    for node in ast.parse(source).body:
         if isinstance(node, ast.ClassDef):
-            yield of_class(node)
+            yield of_class(node, source)
         elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            yield Item("function", node.name, python_signature(node, False),
+            yield Item("function", node.name, python_signature(node, False, source),
                        ast.get_docstring(node) or "")
 
 
@@ -191,11 +197,7 @@ def module(name):
     sources = sorted((pages.ROOT / "python/src").glob("*.cpp"))
     items = [item for path in sources for item in bound(path.read_text())]
     items += [item for path in sorted(PACKAGE.glob("_*.py")) for item in of_file(path)]
-    store = next(item for item in items if item.name == "Store")
-    connects = [item for item in items if item.name == "connect_store"]
-    if not connects:
-        items.append(Item("function", "connect_store", *store_connect(sources)))
-    del store
+    items.append(Item("function", "connect_store", *store_connect(sources)))
     return PACKAGE / "__init__.py", checked(exported(PACKAGE / "__init__.py"), items, name)
 
 
@@ -230,6 +232,7 @@ def rows(item, module_name, indent=""):
 
 def as_rst(text):
     text = re.sub(r"(?<!`)`([^`\n]+)`(?!`)", r"``\1``", text)
+    text = re.sub(r"\|(?=[^`]*(?:``[^`]*``[^`]*)*$)", r"\\|", text)
     text = re.sub(r"(?<![`\w])\*(?=\w)", r"\\*", text)
     return re.sub(r"(?<![`\w])(\w+)_(?=\W)(?!`)", r"\1\\_", text)
 
@@ -242,3 +245,9 @@ def page(name):
     for item in sorted(items, key=lambda each: (each.kind == "function", each.name)):
         yield from (item.name, "-" * len(item.name), "")
         yield from rows(item, name)
+
+
+def brief(name):
+    """The first sentence about a module."""
+    path, _ = module(name)
+    return re.split(r"(?<=\.)\s", ast.get_docstring(ast.parse(path.read_text())) or "")[0]

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes a link of each `name` in code that is a type, or a member of one, of the reference."""
+import re
+
+from docutils import nodes
+from sphinx.transforms.post_transforms import SphinxPostTransform
+
+TYPES = {"class", "struct", "union", "enum", "type", "concept", "alias", "exception"}
+# A name, perhaps with arguments: Client, Client<A, B>, Client::call(request, 1ms), carillon.Ring.
+NAME = re.compile(r"^(?:carillon(?:::|\.))?((?:\w+(?:<[\w\s,:*<>]*>)?(?:::|\.))*~?\w+)"
+                  r"(<[^()]*>)?(\([^()]*\))?$")
+
+
+def without_arguments(name):
+    while "<" in name:
+        shorter = re.sub(r"<[^<>]*>", "", name)
+        if shorter == name:
+            return name
+        name = shorter
+    return name
+
+
+class Names:
+    """Where each name of the reference is described: the page and the anchor."""
+
+    def __init__(self, env):
+        self.cpp, self.c, self.python = {}, {}, {}
+        for name, _, kind, doc, anchor, _ in env.domains["cpp"].get_objects():
+            plain = re.sub(r"^carillon::", "", without_arguments(name))
+            if kind not in ("templateParam", "functionParam"):
+                self.add(self.cpp, plain, kind, doc, anchor)
+                self.add(self.cpp, plain.replace("detail::", ""), kind, doc, anchor)
+        for name, _, kind, doc, anchor, _ in env.domains["c"].get_objects():
+            if kind != "functionParam" and "." not in name:
+                self.add(self.c, name, kind, doc, anchor)
+        for name, _, kind, doc, anchor, _ in env.domains["py"].get_objects():
+            plain = re.sub(r"^carillon\.(errors\.|vkgdr\.)?", "", name)
+            if kind != "module":
+                self.add(self.python, plain, kind, doc, anchor)
+
+    @staticmethod
+    def add(names, name, kind, doc, anchor):
+        names.setdefault(name, (kind, doc, anchor))
+
+    def find(self, text, in_python):
+        """The page and anchor of what the text names; None if it names nothing for certain."""
+        match = NAME.match(text.strip())
+        if not match:
+            return None
+        name, called = without_arguments(match[1]), bool(match[3])
+        if name in self.c and (name.count("_") > 1 or name.startswith(("gdr_", "CARILLON_"))):
+            return self.c[name][1:]
+        order = (self.python, self.cpp) if in_python or "." in name else (self.cpp,)
+        for names in order:
+            plain = name.replace("::", ".") if names is self.python else name
+            if plain not in names:
+                continue
+            kind, doc, anchor = names[plain]
+            # A word in lower case may be anything: a parameter, a member, a program.
+            if plain[0].isupper() or called or "::" in plain:
+                if kind in TYPES or called or "::" in plain or "." in plain:
+                    return doc, anchor
+        return None
+
+
+class TypeLinks(SphinxPostTransform):
+    default_priority = 20
+
+    def run(self, **_):
+        if not hasattr(self.env, "carillon_names"):
+            self.env.carillon_names = Names(self.env)
+        names, page = self.env.carillon_names, self.env.docname
+        in_python = "python" in page or page.startswith("reference/carillon") and \
+            "/" not in page.removeprefix("reference/") and not page.endswith("-h")
+        for literal in list(self.document.findall(nodes.literal)):
+            if isinstance(literal.parent, nodes.reference) or within_title(literal):
+                continue
+            found = names.find(literal.astext(), in_python)
+            if found is None or not found[1]:
+                continue
+            uri = self.app.builder.get_relative_uri(page, found[0]) + "#" + found[1]
+            link = nodes.reference("", "", internal=True, refuri=uri)
+            literal.replace_self(link)
+            link += literal
+
+
+def within_title(node):
+    while node is not None:
+        if isinstance(node, (nodes.title, nodes.reference)):
+            return True
+        node = node.parent
+    return False
+
+
+def setup(app):
+    app.add_post_transform(TypeLinks)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
