@@ -281,7 +281,9 @@ def title_and_text(section):
 
 
 def c_header(text):
-    """A header in C, in Doxygen's comments. What stands by itself begins a section."""
+    """A header in C, in Doxygen's comments. What stands by itself begins a section. The values of a
+    type, which are those of an enum without a name, get the type's."""
+    text = re.sub(r"typedef int32_t (\w+);\nenum \{", r"\nenum \1 {", text)
     out, end, is_open, is_first = "", 0, False, True
     for match in re.finditer(r'"(?:\\.|[^"\\])*"|/\*(.*?)\*/', text, re.S):
         out += text[end:match.start()]

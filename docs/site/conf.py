@@ -25,8 +25,8 @@ source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 smartquotes = False
 highlight_language = "none"
 toc_object_entries_show_parents = "hide"
-maximum_signature_line_length = 90
-python_maximum_signature_line_length = 90
+maximum_signature_line_length = 110
+python_maximum_signature_line_length = 110
 
 myst_heading_anchors = 5
 myst_enable_extensions = ["html_image"]

@@ -76,8 +76,10 @@ class Entry:
     """A line of the navigation and what is below it."""
 
     def __init__(self, text):
-        self.name, _, optional = text.partition(" ?")
-        self.may_be_missing = bool(optional) or text.endswith("?")
+        text, _, related = text.partition(" see ")
+        self.related = related.split()
+        self.may_be_missing = text.endswith(" ?")
+        self.name = text.removesuffix(" ?")
         self.below = []
 
     def is_page(self):

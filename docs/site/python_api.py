@@ -243,7 +243,6 @@ def page(name):
     title = f"``{name}``"
     yield from (title, "=" * len(title), "", as_rst(text), "", f".. py:module:: {name}", "")
     for item in sorted(items, key=lambda each: (each.kind == "function", each.name)):
-        yield from (item.name, "-" * len(item.name), "")
         yield from rows(item, name)
 
 

@@ -51,7 +51,40 @@ def strip():
             for inner in compound.findall(kind):
                 if kind == "innernamespace" or "detail::" in inner.text:
                     compound.remove(inner)
+        if compound.get("kind") == "file" and header_of[compound.get("id")].endswith(".h"):
+            in_order(compound)
         tree.write(path, encoding="utf-8", xml_declaration=True)
+
+
+def line_of(element):
+    return int(element.find("location").get("line"))
+
+
+def in_order(compound):
+    """Orders what a header in C has as the header does: what is in no section of its own comes
+    first."""
+    sections = compound.findall("sectiondef")
+    for enum in compound.findall("sectiondef/memberdef[@kind='enum']"):
+        if enum.findtext("name").startswith("carillon_"):
+            text = xml.etree.ElementTree.SubElement(enum.find("detaileddescription"), "para")
+            text.text = "Its type is int32_t."
+    first = xml.etree.ElementTree.Element("sectiondef", kind="user-defined")
+    xml.etree.ElementTree.SubElement(first, "header").text = "General"
+    for section in sections:
+        compound.remove(section)
+        if section.get("kind") != "user-defined":
+            first.extend(section.findall("memberdef"))
+    own = [each for each in sections if each.get("kind") == "user-defined"]
+    for section in [first, *own]:
+        members = sorted(section.findall("memberdef"), key=line_of)
+        for member in members:
+            section.remove(member)
+        section.extend(members)
+    at = list(compound).index(compound.find("detaileddescription")) + 1
+    own.sort(key=lambda each: line_of(each.find("memberdef")))
+    for section in reversed([first, *own]):
+        if section.find("memberdef") is not None:
+            compound.insert(at, section)
 
 
 def is_internal(member):
@@ -60,14 +93,16 @@ def is_internal(member):
 
 
 def by_header():
-    """What each header's file has in XML: the compound, and its public types in order."""
-    found = {}
+    """What each header's file has in XML: the compound, its public types in order, its concepts."""
+    found, concepts = {}, {}
     for _, compound, _ in compounds():
+        header = compound.find("location")
+        header = re.sub(r"^.*?include/", "", header.get("file")) if header is not None else ""
         if compound.get("kind") == "file":
-            types = [inner.text for kind in ("innerclass", "innerconcept")
-                     for inner in compound.findall(kind)]
-            header = re.sub(r"^.*?include/", "", compound.find("location").get("file"))
-            found[header] = compound, types
+            found[header] = (compound, [inner.text for inner in compound.findall("innerclass")],
+                             concepts.setdefault(header, []))
+        elif compound.get("kind") == "concept":
+            concepts.setdefault(header, []).append(compound.findtext("compoundname"))
     return found
 
 
@@ -79,24 +114,33 @@ def title(text, line="="):
     return f"{text}\n{line * len(text)}\n"
 
 
-def header_page(name):
-    return f"{title(f'``{name}``')}\n.. doxygenfile:: {pathlib.PurePath(name).name}\n"
+def header_page(entry, concepts):
+    text = f"{title(f'``{entry.name}``')}\n"
+    if entry.related:
+        text += f"See also {', '.join(f'``{each}``' for each in entry.related)}.\n\n"
+    text += f".. doxygenfile:: {short(entry.name)}\n"
+    return text + "".join(f"\n.. doxygenconcept:: {each}\n" for each in concepts)
+
+
+def short(name):
+    """A header's name without folders."""
+    return pathlib.PurePath(name).name
 
 
 def section_page(entry, headers):
     """A page that lists the headers of a section, and what each defines."""
     text = title(entry.name)
-    names = "".join(f"   /{each.doc()}\n" for each in entry.below)
+    names = "".join(f"   {short(each.name)} </{each.doc()}>\n" for each in entry.below)
     text += f"\n.. toctree::\n   :hidden:\n\n{names}\n"
     for each in entry.below:
         text += f":doc:`{each.name} </{each.doc()}>`\n"
         if each.name in headers:
-            compound, types = headers[each.name]
+            compound, types, concepts = headers[each.name]
             brief = words(compound.find("briefdescription")).replace("*", "\\*")
-            shown = [re.sub(r"^carillon::|<.*", "", each) for each in types]
+            shown = [re.sub(r"^carillon::|<.*", "", each) for each in types + concepts]
             text += f"   {brief}\n\n" if brief else ""
             text += ("   " + ", ".join(f"``{each}``" for each in dict.fromkeys(shown)) + "\n\n"
-                     if types else "   |nothing|\n\n" if not brief else "")
+                     if shown else "")
         else:
             inner = ", ".join(f":doc:`{below.name} </{below.doc()}>`" for below in each.below)
             text += f"   {inner or python_api.brief(each.name)}\n\n"
@@ -110,7 +154,7 @@ def write(folder):
         if entry.is_made() and entry.name.endswith((".h", ".hpp")):
             if entry.name not in headers:
                 raise ValueError(f"{pages.NAVIGATION}: there is no header {entry.name}")
-            pages.put(path, header_page(entry.name))
+            pages.put(path, header_page(entry, headers[entry.name][2]))
         elif entry.is_made():
             pages.put(path, "\n".join(python_api.page(entry.name)) + "\n")
         elif entry.below and entry.all_made():
@@ -120,7 +164,7 @@ def write(folder):
 def missing_headers():
     """Headers of which something is documented and that the navigation does not list."""
     listed = {entry.name for entry in pages.listed()}
-    for name, (compound, types) in by_header().items():
+    for name, (compound, types, _) in by_header().items():
         members = [each for section in compound.findall("sectiondef")
                    for each in section.findall("memberdef") if is_documented(each)]
         if name not in listed and (types or members):

@@ -9,6 +9,7 @@ TYPES = {"class", "struct", "union", "enum", "type", "concept", "alias", "except
 # A name, perhaps with arguments: Client, Client<A, B>, Client::call(request, 1ms), carillon.Ring.
 NAME = re.compile(r"^(?:carillon(?:::|\.))?((?:\w+(?:<[\w\s,:*<>]*>)?(?:::|\.))*~?\w+)"
                   r"(<[^()]*>)?(\([^()]*\))?$")
+PAGE = re.compile(r"(\bdocs/[\w/-]+\.md\b)")
 
 
 def without_arguments(name):
@@ -63,6 +64,29 @@ class Names:
         return None
 
 
+class PageLinks(SphinxPostTransform):
+    """Links from the reference to the pages that comments of headers name."""
+
+    default_priority = 21
+
+    def run(self, **_):
+        if not self.env.docname.startswith("reference/"):
+            return
+        for text in list(self.document.findall(nodes.Text)):
+            parts = PAGE.split(text)
+            if len(parts) == 1 or within_title(text.parent):
+                continue
+            made = []
+            for part in parts:
+                doc = part.removesuffix(".md")
+                node = nodes.Text(part)
+                if PAGE.fullmatch(part) and doc in self.env.found_docs:
+                    uri = self.app.builder.get_relative_uri(self.env.docname, doc)
+                    node = nodes.reference(part, part, internal=True, refuri=uri)
+                made.append(node)
+            text.parent.replace(text, made)
+
+
 class TypeLinks(SphinxPostTransform):
     default_priority = 20
 
@@ -94,4 +118,5 @@ def within_title(node):
 
 def setup(app):
     app.add_post_transform(TypeLinks)
+    app.add_post_transform(PageLinks)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
