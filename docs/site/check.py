@@ -68,32 +68,16 @@ def wrong_names(page):
                 yield f"there is no page {name}"
 
 
-def blocks(page):
-    """The fenced blocks of a page: the line above, the language, the text."""
-    above, block = "", None
-    for line in page.read_text().splitlines():
-        stripped = line.strip()
-        if stripped.startswith("```") and block is None:
-            block, language = [], stripped[3:].strip()
-        elif stripped.startswith("```"):
-            yield above, language, textwrap.dedent("\n".join(block))
-            above, block = "", None
-        elif block is not None:
-            block.append(line)
-        elif stripped:
-            above = stripped
-
-
 def shown_programs(page):
     """Programs that a page shows parts of, and the parts."""
-    for above, _, text in blocks(page):
+    for above, _, text in pages.blocks(page):
         source = PROGRAM.match(above)
         if source:
             yield source[1], text
 
 
 def wrong_blocks(page):
-    for above, language, text in blocks(page):
+    for above, language, text in pages.blocks(page):
         begin = (text.splitlines() or [""])[0]
         if language in OTHER_NAMES:
             yield f'a block is of "{language}": write "{OTHER_NAMES[language]}"'

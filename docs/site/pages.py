@@ -7,6 +7,7 @@ import os
 import pathlib
 import re
 import shutil
+import textwrap
 
 ROOT = pathlib.Path(__file__).parents[2]
 NAVIGATION = ROOT / "docs/site/navigation"
@@ -38,6 +39,22 @@ def parts(text):
         fence = line.lstrip().startswith("```")
         yield line, fenced or fence
         fenced ^= fence
+
+
+def blocks(page):
+    """The fenced blocks of a page: the line above, the language, the text."""
+    above, block = "", None
+    for line in page.read_text().splitlines():
+        stripped = line.strip()
+        if stripped.startswith("```") and block is None:
+            block, language = [], stripped[3:].strip()
+        elif stripped.startswith("```"):
+            yield above, language, textwrap.dedent("\n".join(block))
+            above, block = "", None
+        elif block is not None:
+            block.append(line)
+        elif stripped:
+            above = stripped
 
 
 def headings(path):
