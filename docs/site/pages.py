@@ -17,7 +17,9 @@ LINK = re.compile(r"(!?)\[([^\[\]]*)\]\(([^()\s]+)\)")
 IMAGE = re.compile(r'(<img [^>]*?src=")([^"]+)"')
 PAGE = re.compile(r"(?<!\[)`((?:[\w-]+/)*[\w-]+\.md)`")
 HEADING = re.compile(r"^(#+) (.*)$")
-CODE_OR_COMMENT = re.compile(r"(`+)(?!`).*?(?<!`)\1(?!`)|<!--.*?-->", re.S)
+SPAN = r"(?P<ticks>`+)(?!`).*?(?<!`)(?P=ticks)(?!`)"
+COMMENT = r"<!--.*?-->"
+SPAN_OR_COMMENT = re.compile(f"{SPAN}|{COMMENT}", re.S)
 LANGUAGES = {".cpp": "cpp", ".hpp": "cpp", ".h": "c", ".c": "c", ".py": "python", ".txt": "cmake",
              ".cmake": "cmake", ".sh": "sh", ".json": "json", ".toml": "toml", ".yml": "yaml",
              ".service": "ini"}
@@ -63,17 +65,38 @@ def headings(path):
     return [slug(match[2]) for match in found if match]
 
 
-def without_code(text):
-    """The lines without blocks, spans of code and comments."""
-    text = "\n".join("" if code else line for line, code in parts(text))
-    return CODE_OR_COMMENT.sub("", text).splitlines()
+def in_prose(text, change):
+    """The text, with `change` made to each piece that is no block of code."""
+    out, block = [], []
+
+    def end_block():
+        out.extend(change("\n".join(block)).split("\n") if block else [])
+        block.clear()
+
+    for line, code in parts(text):
+        if code:
+            end_block()
+            out.append(line)
+        else:
+            block.append(line)
+    end_block()
+    return "\n".join(out)
+
+
+def outside_code(pattern, change):
+    """Changes what matches in prose, but for spans of code."""
+    either = re.compile(rf"{SPAN}|(?P<wanted>{pattern})", re.S)
+    return lambda text: either.sub(
+        lambda match: change(match["wanted"]) if match["wanted"] else match[0], text)
 
 
 def links(path):
     """What a page links to: file and name of the heading, which may be empty."""
-    for line in without_code(path.read_text()):
-        for target in [match[3] for match in LINK.finditer(line)] + [
-                match[2] for match in IMAGE.finditer(line)]:
+    found = []
+    in_prose(path.read_text(), lambda text: found.append(SPAN_OR_COMMENT.sub("", text)) or text)
+    for text in found:
+        for target in [match[3] for match in LINK.finditer(text)] + [
+                match[2] for match in IMAGE.finditer(text)]:
             if is_local(target):
                 file, _, name = target.partition("#")
                 yield (path.parent / file if file else path), name
@@ -193,34 +216,17 @@ def converted_name(page, match):
     return f"[`{match[1]}`]({relative(page, document(path))})" if path else match[0]
 
 
-def without_comments(text):
-    """Comments are gone, a line of nothing else is empty; code stays."""
-    out, block = [], []
-
-    def end_block():
-        prose = CODE_OR_COMMENT.sub(lambda match: match[0] if match[1] else "", "\n".join(block))
-        out.extend(prose.split("\n") if block else [])
-        block.clear()
-
-    for line, code in parts(text):
-        if code:
-            end_block()
-            out.append(line)
-        else:
-            block.append(line)
-    end_block()
-    return "\n".join(out)
-
-
 def converted(page):
-    """The page as Sphinx is to read it."""
-    for line, code in parts(without_comments(page.read_text())):
-        if not code:
-            line = LINK.sub(lambda match: converted_link(page, match), line)
-            line = PAGE.sub(lambda match: converted_name(page, match), line)
-            line = re.sub(r"</?picture>|<source [^>]*>", "", line)
-            line = re.sub(r"^> \[!(\w+)\]\s*$", lambda match: f"> **{match[1].title()}.**", line)
-        yield line
+    """The page as Sphinx is to read it: without comments, and a line of nothing else is empty."""
+    def change(text):
+        text = outside_code(COMMENT, lambda _: "")(text)
+        text = LINK.sub(lambda match: converted_link(page, match), text)
+        text = PAGE.sub(lambda match: converted_name(page, match), text)
+        text = outside_code(r"</?picture>|<source [^>]*>", lambda _: "")(text)
+        return re.sub(r"^> \[!(\w+)\]\s*$", lambda match: f"> **{match[1].title()}.**", text,
+                      flags=re.M)
+
+    return in_prose(page.read_text(), change)
 
 
 def tree(entries, options=""):
@@ -232,7 +238,7 @@ def tree(entries, options=""):
 def write(folder):
     """Writes the copies of the pages, and those of sections and of files that pages link to."""
     for page in all_pages():
-        text = "\n".join(converted(page)) + "\n"
+        text = converted(page) + "\n"
         if page.name == "README.md" and page.parent == ROOT:
             text += "".join(tree(part.below, f":hidden:\n:caption: {part.name}\n")
                             for part in navigation())
