@@ -43,23 +43,23 @@ class Names:
     def add(names, name, kind, doc, anchor):
         names.setdefault(name, (kind, doc, anchor))
 
-    def find(self, text, in_python):
+    def find(self, text, in_python, in_c):
         """The page and anchor of what the text names; None if it names nothing for certain."""
         match = NAME.match(text.strip())
         if not match:
             return None
         name, called = without_arguments(match[1]), bool(match[3])
-        if name in self.c and (name.count("_") > 1 or name.startswith(("gdr_", "CARILLON_"))):
+        # Options of CMake and variables of the environment begin as values do.
+        if name in self.c and (in_c or re.match(r"(carillon|gdr|vkgdr)_\w", name)):
             return self.c[name][1:]
-        order = (self.python, self.cpp) if in_python or "." in name else (self.cpp,)
-        for names in order:
+        dotted = "." in name or text.startswith("carillon.")
+        for names in [self.python] * (in_python or dotted) + [self.cpp] * (not dotted):
             plain = name.replace("::", ".") if names is self.python else name
-            if plain not in names:
-                continue
-            kind, doc, anchor = names[plain]
+            kind, doc, anchor = names.get(plain, (None, None, None))
             # A word in lower case may be anything: a parameter, a member, a program.
-            if plain[0].isupper() or called or "::" in plain:
-                if kind in TYPES or called or "::" in plain or "." in plain:
+            is_member = "::" in plain or "." in plain
+            if called or is_member or (plain[0].isupper() and kind in TYPES):
+                if kind is not None:
                     return doc, anchor
         return None
 
@@ -96,10 +96,11 @@ class TypeLinks(SphinxPostTransform):
         names, page = self.env.carillon_names, self.env.docname
         in_python = "python" in page or page.startswith("reference/carillon") and \
             "/" not in page.removeprefix("reference/") and not page.endswith("-h")
+        in_c = page == "docs/c" or "migrate/" in page or page.endswith("-h")
         for literal in list(self.document.findall(nodes.literal)):
             if isinstance(literal.parent, nodes.reference) or within_title(literal):
                 continue
-            found = names.find(literal.astext(), in_python)
+            found = names.find(literal.astext(), in_python, in_c)
             if found is None or not found[1]:
                 continue
             uri = self.app.builder.get_relative_uri(page, found[0]) + "#" + found[1]
