@@ -65,7 +65,7 @@ def in_order(compound):
     first."""
     sections = compound.findall("sectiondef")
     for enum in compound.findall("sectiondef/memberdef[@kind='enum']"):
-        if enum.findtext("name").startswith("carillon_"):
+        if enum.findtext("name").startswith("carillon_") and "int32_t" not in words(enum):
             text = xml.etree.ElementTree.SubElement(enum.find("detaileddescription"), "para")
             text.text = "Its type is int32_t."
     first = xml.etree.ElementTree.Element("sectiondef", kind="user-defined")
