@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a link of each `name` in code that is a type, or a member of one, of the reference."""
+"""Makes a link of each `name` in code that is a type, or a member of one, of the reference; and of
+the names of pages in it. Long names in tables may break."""
 import re
 
 from docutils import nodes
@@ -9,6 +10,8 @@ TYPES = {"class", "struct", "union", "enum", "type", "concept", "alias", "except
 # A name, perhaps with arguments: Client, Client<A, B>, Client::call(request, 1ms), carillon.Ring.
 NAME = re.compile(r"^(?:carillon(?:::|\.))?((?:\w+(?:<[\w\s,:*<>]*>)?(?:::|\.))*~?\w+)"
                   r"(<[^()]*>)?(\([^()]*\))?$")
+LONG = 24  # characters
+END_OF_WORD = re.compile(r"(?<=[.:/_,(])(?=\w)|(?<=[a-z0-9])(?=[A-Z])")
 PAGE = re.compile(r"(\bdocs/[\w/-]+\.md\b)")
 
 
@@ -109,6 +112,24 @@ class TypeLinks(SphinxPostTransform):
             link += literal
 
 
+class Breaks(SphinxPostTransform):
+    """Lets long names in tables break where a word of theirs ends."""
+
+    default_priority = 22
+    formats = ("html",)
+
+    def run(self, **_):
+        for literal in [each for table in self.document.findall(nodes.table)
+                        for each in table.findall(nodes.literal)]:
+            text = literal.astext()
+            if max(map(len, text.split() or [""])) <= LONG:
+                continue
+            literal.clear()
+            for piece in END_OF_WORD.split(text):
+                literal += [nodes.raw("", "<wbr>", format="html")] * bool(len(literal))
+                literal += nodes.Text(piece)
+
+
 def within_title(node):
     while node is not None:
         if isinstance(node, (nodes.title, nodes.reference)):
@@ -120,4 +141,5 @@ def within_title(node):
 def setup(app):
     app.add_post_transform(TypeLinks)
     app.add_post_transform(PageLinks)
+    app.add_post_transform(Breaks)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
