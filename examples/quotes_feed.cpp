@@ -2,32 +2,17 @@
 // Commands the kernel that quotes_owner.cpp owns, from a process of its own that needs no CUDA.
 // Usage: quotes_feed PATH
 #include <carillon/carillon.hpp>
-#include <cerrno>
 #include <chrono>
 #include <cstdio>
-#include <thread>
 
 #include "quotes.hpp"
 
 using namespace std::chrono_literals;
 
-// The owner may not be there yet.
-carillon::Connection connect_within(std::chrono::seconds patience, char const* path) {
-    auto const deadline = std::chrono::steady_clock::now() + patience;
-    for (;;) {
-        try {
-            return carillon::connect(path);
-        } catch (carillon::SystemError const& error) {
-            bool const later = error.code() == ENOENT || error.code() == ECONNREFUSED;
-            if (!later || std::chrono::steady_clock::now() > deadline) throw;
-        }
-        std::this_thread::sleep_for(10ms);
-    }
-}
-
 int main(int argc, char** argv) try {
     if (argc != 2) return 2;
-    carillon::Connection const owner = connect_within(10s, argv[1]);
+    // The owner may start later: wait for it.
+    carillon::Connection const owner = carillon::connect(argv[1], {.wait_for_owner = 10s});
     auto quotes = owner.channel<Tick, Quote>();
     for (int i = 0; i < 3; ++i) {
         Quote const quote = quotes.call(Tick{4810.0 + i, 4810.5 + i}, 1s);

@@ -2,41 +2,50 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks README.md, the pages below docs/ and the site that was made of them, and prints what is
 wrong; exit status 1 if anything is.
-Usage: check.py pages   links, names of files, programs that pages show parts of, texts of errors
-       check.py files   nothing: prints the files that pages link to, for the site to have
-       check.py site    the site: every link, and that every comment of a header is in it"""
+Usage: check.py pages       the pages: links, names of files and of tests, blocks of code, errors' texts
+       check.py site        the site: every link, that every comment of a header is in it, the search
+       check.py searchable  prints the pages that the search finds"""
 import functools
+import json
 import os
 import pathlib
 import re
-import subprocess
 import sys
 import textwrap
 import urllib.parse
-import xml.etree.ElementTree
 
+import comments
 import pages
+import reference
 
 ROOT = pages.ROOT
 SITE = ROOT / "build/site"
-XML = ROOT / "build/site-xml"
 # What stands in backticks and begins with one of these names a file or folder here.
 FOLDERS = ("docs/", "src/", "include/", "tests/", "scripts/", "tools/", "bench/", "examples/",
            "kernels/", "cmake/", "python/", "compat/")
 PROGRAM = re.compile(r"^<!-- from (\S+) -->$")
+# What stands above a block of code, by its language.
+IN_A_FILE = r"<!-- from \S+ -->"
+ABOVE_BLOCKS = {"sh": rf"{IN_A_FILE}|<!-- run -->|<!-- not run: .+ -->"}
+ABOVE_BLOCKS |= dict.fromkeys(("cpp", "c", "python", "cmake"), IN_A_FILE)
+OTHER_NAMES = {"c++": "cpp", "cc": "cpp", "cuda": "cpp", "py": "python", "bash": "sh",
+               "shell": "sh", "console": "sh", "zsh": "sh"}
+# Pages whose blocks and names of tests are not compared yet.
+PENDING = {"docs/guide/testing.md"}
 # A comment's declaration begins so many lines after it at most: behind `template` and a macro.
 LINES_TO_NAME = 5
-
-
-def all_pages():
-    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+# What the site is searched for at least.
+WORDS = ("heartbeat", "lease", "numa", "docker", "install")
 
 
 def wrong_links(page):
     for path, name in pages.links(page):
         shown = f"{pages.from_root(path)}{'#' + name if name else ''}"
         if not path.is_file():
-            yield f"there is no file {shown}"
+            if not pages.is_to_come(path.resolve()):
+                yield f"there is no file {shown}"
+        elif path.suffix == ".md" and path.resolve() not in pages.all_pages():
+            yield f"{shown} is not in {pages.from_root(pages.NAVIGATION)}"
         elif name and (path.suffix != ".md" or name not in pages.headings(path)):
             yield f"there is no heading {shown}"
 
@@ -61,19 +70,73 @@ def wrong_names(page):
 
 def shown_programs(page):
     """Programs that a page shows parts of, and the parts."""
-    program, block = None, None
-    for line, _ in pages.parts(page.read_text()):
-        source = PROGRAM.match(line)
+    for above, _, text in pages.blocks(page):
+        source = PROGRAM.match(above)
         if source:
-            program = source[1]
-        elif line.startswith("```") and block is None:
-            block = []
-        elif line.startswith("```"):
-            if program:
-                yield program, "\n".join(block)
-            program, block = None, None
-        elif block is not None:
-            block.append(line)
+            yield source[1], text
+
+
+def wrong_blocks(page):
+    for above, language, text in pages.blocks(page):
+        begin = (text.splitlines() or [""])[0]
+        if language in OTHER_NAMES:
+            yield f'a block is of "{language}": write "{OTHER_NAMES[language]}"'
+        elif language in ABOVE_BLOCKS and not re.fullmatch(ABOVE_BLOCKS[language], above):
+            yield f'a block of {language} has no line "<!-- from FILE -->" or its like above ' \
+                  f"it: {begin}"
+
+
+@functools.cache
+def tests():
+    """The tests of each suite of GoogleTest."""
+    suites = {}
+    for folder in ("tests", "bench", "python"):
+        for path in [*(ROOT / folder).rglob("*.cpp"), *(ROOT / folder).rglob("*.hpp")]:
+            for suite, name in re.findall(r"\b(?:TYPED_)?TEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)\)",
+                                          path.read_text()):
+                suites.setdefault(suite, set()).add(name)
+    return suites
+
+
+@functools.cache
+def text_of_tests(folder, suffixes=(".py", ".txt", ".cmake", ".sh", ".cpp")):
+    return "\n".join(path.read_text(errors="replace") for path in folder.rglob("*")
+                     if path.suffix in suffixes)
+
+
+def is_test(suite, name):
+    return suite in tests() and (name == "*" or name in tests()[suite])
+
+
+def wrong_tests(page):
+    """Names of tests: Suite.test, .test behind one of the same suite, test_in_python,
+    folder.test."""
+    for line, code in pages.parts(page.read_text()):
+        suite = None
+        for span in [] if code else re.findall(r"`([^`]+)`", line):
+            match = re.fullmatch(r"(\w+Test)?\.(\*|[a-z]\w+)", span)
+            in_python = re.fullmatch(r"test_\w+", span)
+            in_folder = re.fullmatch(r"(\w+)\.(\w+)", span)
+            if match and (match[1] or suite):
+                suite = match[1] or suite
+                right = is_test(suite, match[2])
+                span = span if match[1] else suite + span
+            elif re.fullmatch(r"\w+Test", span):
+                right = any(each.endswith(span) for each in tests())
+            elif in_python:
+                right = any(f"def {span}(" in text_of_tests(ROOT / each)
+                            for each in ("tests", "python/tests"))
+            elif in_folder and in_folder[1] in ("compile", "install", "tool", "example", "pins"):
+                folder = "examples" if in_folder[1] == "example" else in_folder[1]
+                where = [ROOT / "tests" / folder, ROOT / "examples", ROOT / "python"]
+                right = any(re.search(rf"\b{in_folder[2]}\b", text_of_tests(each))
+                            for each in where)
+            elif re.fullmatch(r"(?!cu[A-Z]|k[A-Z]|cuda|vk|nv)[a-z]+([A-Z]\w*?){4,}", span):
+                right = any(span in names for names in tests().values())
+            else:
+                continue
+            if not right:
+                yield f"there is no test {span}"
 
 
 def wrong_programs(page):
@@ -110,9 +173,27 @@ def wrong_messages(page):
             yield f'no source says "{quoted}"'
 
 
+def tracked_pages():
+    """The pages in Markdown of the repository, without folders of builds and packages."""
+    folders = ("docs", "examples", "python", "bench", "tests", "scripts", "tools")
+    return [*ROOT.glob("*.md"), *(path for each in folders for path in (ROOT / each).rglob("*.md"))]
+
+
+def check_navigation():
+    for path in sorted(set(tracked_pages()) - set(pages.all_pages())):
+        yield f"{pages.from_root(path)} is not in {pages.from_root(pages.NAVIGATION)}"
+    for entry in pages.listed():
+        if not entry.is_there() and not entry.may_be_missing:
+            yield f"{pages.from_root(pages.NAVIGATION)}: there is no {entry.name}"
+
+
 def check_pages():
-    for page in all_pages():
-        for check in (wrong_links, wrong_headings, wrong_names, wrong_programs):
+    yield from check_navigation()
+    for page in pages.all_pages():
+        checks = [wrong_links, wrong_headings, wrong_names, wrong_programs]
+        if str(pages.from_root(page)) not in PENDING:
+            checks += [wrong_blocks, wrong_tests]
+        for check in checks:
             for problem in check(page):
                 yield f"{pages.from_root(page)}: {problem}"
     page = ROOT / "docs/guide/troubleshooting.md"
@@ -120,65 +201,97 @@ def check_pages():
         yield f"{pages.from_root(page)}: {problem}"
 
 
-def linked_files():
-    files = {path.resolve() for page in all_pages() for path, _ in pages.links(page)}
-    return sorted(str(pages.from_root(path)) for path in files if path.suffix != ".md")
-
-
 def targets(html):
     return [(file, urllib.parse.unquote(name)) for file, _, name in (
-        target.partition("#") for target in re.findall(r'(?:href|src)="([^"]+)"', html)
+        target.partition("#") for target in re.findall(r'\s(?:href|src)="([^"]+)"', html)
         if pages.is_local(target) and not target.startswith("//"))]
 
 
 def check_site():
-    texts = {path.name: path.read_text() for path in SITE.glob("*.html")}
-    names = {file: set(re.findall(r'(?:id|name)="([^"]+)"', text)) for file, text in texts.items()}
-    for file, text in texts.items():
-        for target, name in targets(text):
-            target = target or file
-            if not (SITE / target).exists():
-                yield f"{file}: links to {target}, which is not there"
-            elif name == "nested-classes":
-                pass  # Doxygen links to the list of a class's private classes, which it leaves out
+    texts = {path.resolve(): path.read_text() for path in SITE.rglob("*.html")}
+    names = {path: set(re.findall(r'\s(?:id|name)="([^"]+)"', text))
+             for path, text in texts.items()}
+    for path, text in texts.items():
+        shown = path.relative_to(SITE)
+        for file, name in targets(text):
+            target = pathlib.Path(os.path.normpath(path.parent / file.partition("?")[0])) \
+                if file else path
+            if not target.exists():
+                yield f"{shown}: links to {file}, which is not there"
             elif name and target in names and name not in names[target]:
-                yield f"{file}: links to {target}#{name}, which is not there"
+                yield f"{shown}: links to {file}#{name}, which is not there"
+        for host in re.findall(r'<(?:script|link|img|iframe)\b[^>]*?"((?:https?:)?//[^"]+)"', text):
+            yield f"{shown}: loads {host}"
+        if "carillon-version" not in text:
+            yield f"{shown}: does not say of which version and commit it is"
     yield from check_comments()
+    yield from check_reference(set().union(*names.values()))
+    found = searchable()
+    for word in WORDS:
+        if not any(word in terms for terms in found.values()):
+            yield f"the search finds no page for {word}"
+    for page in pages.all_pages():
+        if not found.get(pages.document(page)):
+            yield f"{pages.from_root(page)}: the search does not find the page"
 
 
-def described(element):
-    return any("".join(part.itertext()).strip() for kind in
-               ("briefdescription", "detaileddescription") for part in element.findall(kind))
+def searchable():
+    """The pages of the search's index, and the words by which each is found."""
+    text = (SITE / "searchindex.js").read_text()
+    index = json.loads(text[text.index("(") + 1:text.rindex(")")])
+    found = {name: set() for name in index["docnames"]}
+    for word, at in (*index["terms"].items(), *index["titleterms"].items()):
+        for number in [at] if isinstance(at, int) else at:
+            found[index["docnames"][number]].add(word)
+    # The index has the stems of words.
+    for terms in found.values():
+        terms |= {word for word in WORDS if {word, word[:-1]} & terms}
+    return found
+
+
+def check_reference(names):
+    """That what has a description in XML is described in the site."""
+    for header in reference.missing_headers():
+        yield f"{pages.from_root(pages.NAVIGATION)}: {header} defines something, and is not there"
+    for _, compound, _ in reference.compounds():
+        kind = compound.get("kind")
+        if compound.get("prot") == "private":
+            continue
+        wanted = [compound] if kind in ("class", "struct", "union", "concept") else []
+        for section in compound.findall("sectiondef") if kind != "namespace" else []:
+            wanted += [member for member in section.findall("memberdef")]
+        for element in wanted:
+            if reference.is_documented(element) and element.get("id") not in names:
+                name = element.findtext("compoundname") or element.findtext("qualifiedname") \
+                    or element.findtext("name")
+                yield f"the reference does not have {name}"
 
 
 def comments_that_came_out():
     lines = {}
-    for path in XML.glob("*.xml"):
-        for element in xml.etree.ElementTree.parse(path).iter():
-            at = element.find("location") if described(element) else None
+    for _, compound, _ in reference.compounds():
+        for element in compound.iter():
+            at = element.find("location") if reference.is_documented(element) else None
             if at is not None and at.get("line"):
                 lines.setdefault(at.get("file"), set()).add(int(at.get("line")))
-            elif element.tag == "enumvalue" and described(element):
-                lines.setdefault(element.findtext("name"), set())
     return lines
 
 
 def check_comments():
     """That the comment of each public declaration is in the reference."""
     there = comments_that_came_out()
-    for header in sorted((ROOT / "include/carillon").rglob("*.hpp")):
+    for header in comments.headers():
         name = str(pages.from_root(header))
-        listed = subprocess.run([ROOT / "docs/site/comments.py", "--list", header], check=True,
-                                capture_output=True, text=True).stdout.split()
-        for line in map(int, listed):
+        for line in comments.convert(header)[1]:
             if not there.get(name, set()) & set(range(line, line + LINES_TO_NAME)):
                 yield f"{name}:{line}: the comment of this declaration is not in the reference"
 
 
 def main():
     os.chdir(ROOT)
-    if sys.argv[1:] == ["files"]:
-        print("\n".join(linked_files()))
+    if sys.argv[1:] == ["searchable"]:
+        for name, terms in searchable().items():
+            print(f"{name}: {len(terms)} words")
         return
     checks = {"pages": check_pages, "site": check_site}
     if len(sys.argv) != 2 or sys.argv[1] not in checks:

@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Doxygen's input filter for headers: prints the file with the // comments of its declarations as
-/// and those beside members as ///<. Lines keep their numbers. Of a header below detail/ only what
-docs/site/ends names is printed: the types there that programs hold.
-Usage: comments.py HEADER; with --list: the lines of declarations whose comment is to come
-out, one a line, instead."""
+"""Writes the headers that users include for Doxygen: the // and /* comments of their declarations
+become /// and /**, those beside members ///< and /**<. Lines keep their numbers. Of a header below
+detail/ only what docs/site/ends names is written: the types there that programs hold.
+Usage: comments.py FOLDER"""
 import pathlib
 import re
 import sys
 
 HERE = pathlib.Path(__file__).parent
+ROOT = HERE.parents[1]
+ERRORS = ROOT / "include/carillon/errors.def"
 SCOPE = re.compile(r"\b(namespace|class|struct|union|enum)\b")
 ACCESS = re.compile(r"^(public|private|protected)\s*:$")
 NO_DECLARATION = re.compile(r"^(namespace|friend|static_assert|\}|#)")
@@ -258,16 +259,97 @@ def declared_name(text):
     return found and found[1]
 
 
-def main():
-    arguments = [argument for argument in sys.argv[1:] if argument != "--list"]
-    if len(arguments) != 1:
-        sys.exit(__doc__)
-    path = pathlib.Path(arguments[0])
+def with_errors(lines):
+    """The lines, with what the preprocessor would make of the table of errors."""
+    table = re.sub(r'"\s+"', "", ERRORS.read_text())
+    refusals = re.findall(r'^CARILLON_REFUSAL\((\w+),[^,]*,[^,]*,\s*"(.*?)"\);?$', table, re.M)
+    errors = re.findall(r'^CARILLON_ERROR\((\w+), (\w+),[^,]*,[^,]*,\s*"(.*?)"\)$', table, re.M)
+    made = iter([", ".join(f"/** {escaped(text)} */ {name}" for name, text in refusals),
+                 " ".join(f"/** {escaped(text)} */ class {name} : public {base} {{"
+                          f" public: using {base}::{base}; }};" for name, base, text in errors)])
+    for line in lines:
+        yield next(made) if line == f'#include "carillon/{ERRORS.name}"' else line
+
+
+def title_and_text(section):
+    """What a comment that stands by itself in a header in C says: "Rings: one thread at a time"."""
+    match = re.match(r"(.{1,75}?)(?:[.:]\s+(.*)|[.:]?$)", section, re.S)
+    if not match:
+        return ("General", section)
+    text = match[2] or ""
+    return match[1], text[:1].upper() + text[1:]
+
+
+def c_header(text):
+    """A header in C, in Doxygen's comments. What stands by itself begins a section. The values of a
+    type, which are those of an enum without a name, get the type's."""
+    text = re.sub(r"typedef int32_t (\w+);\nenum \{", r"\nenum \1 {", text)
+    out, end, is_open, is_first = "", 0, False, True
+    for match in re.finditer(r'"(?:\\.|[^"\\])*"|/\*(.*?)\*/', text, re.S):
+        out += text[end:match.start()]
+        end = match.end()
+        if match.start() == 0:  # the licence
+            out += "/** @file"
+            continue
+        comment = match[1]
+        if comment is None or TOOL_NOTE.match(comment.strip()):
+            out += match[0]
+            continue
+        before = out[out.rfind("\n") + 1:].strip()
+        plain = escaped(re.sub(r"\n\s*\* ?", r"\n", comment))
+        if is_first:
+            out += plain + "*/"
+            is_first = False
+        elif before:
+            out += match[0] if before.startswith(("#if", "#e")) else f"/**<{plain}*/"
+        elif not text[end:].startswith("\n\n"):
+            out += f"/**{plain}*/"
+        else:
+            words = " ".join(re.sub(r"^ \* ?", "", comment, flags=re.M).split()).strip("- ")
+            title, told = title_and_text(words)
+            rows = max(match[0].count("\n"), 1)
+            out += "/** @} */ " * is_open + f"/** @name {title}" + "\n" * rows
+            out += f"{escaped(told)} */ /** @{{ */"
+            end += rows - match[0].count("\n")  # the empty line behind makes room
+            is_open = True
+    rest = text[end:]
+    if is_open:
+        before, brace, behind = rest.rpartition("#endif")
+        rest = f"{before}/** @}} */\n{brace}{behind}"
+    return out + rest
+
+
+def convert(path):
+    """The lines of a header for Doxygen, and those in which public declarations with a comment
+    begin."""
+    if path.suffix == ".h":
+        return c_header(path.read_text()).splitlines(), []
     header = Header(path.read_text().splitlines()).convert()
     names = {name for name in (HERE / "ends").read_text().splitlines() if name[:1] != "#"}
     header.keep_only(names, everywhere="detail" in path.parts)
     header.without_inline_namespaces()
-    print("\n".join(map(str, header.documented) if "--list" in sys.argv else header.out))
+    header.out = list(with_errors(header.out))
+    return header.out, header.documented
 
 
-main()
+def headers():
+    """What users include, in C++ and in C, and what defines the types that they hold."""
+    names = "|".join((HERE / "ends").read_text().splitlines()[1:])
+    defines = re.compile(rf"(class|struct|using) ({names})\b")
+    for path in sorted([*(ROOT / "include").rglob("*.hpp"), *(ROOT / "include").rglob("*.h"),
+                        *(ROOT / "compat/include").rglob("*.h")]):
+        if "detail" not in path.parts or defines.search(path.read_text()):
+            yield path
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    for path in headers():
+        target = pathlib.Path(sys.argv[1]) / path.relative_to(ROOT)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text("\n".join(convert(path)[0]) + "\n")
+
+
+if __name__ == "__main__":
+    main()

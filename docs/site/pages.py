@@ -1,20 +1,28 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Doxygen's input filter for pages in Markdown: headings get the names by which others link to
-them, links to pages become references, and links to other files those to copies beside the site.
-Usage: pages.py PAGE"""
+"""The pages in Markdown: what they link to and what their headings are called, the navigation, and
+the copies of them that Sphinx reads. There comments are gone, and files that pages link to have
+pages of their own."""
+import functools
 import os
 import pathlib
 import re
-import sys
+import shutil
+import textwrap
 
 ROOT = pathlib.Path(__file__).parents[2]
-FILES = "files/"  # where the site has copies of what pages link to
+NAVIGATION = ROOT / "docs/site/navigation"
+FILES = "files"  # the folder with the pages of files
+PICTURES = (".svg", ".png")
 LINK = re.compile(r"(!?)\[([^\[\]]*)\]\(([^()\s]+)\)")
 IMAGE = re.compile(r'(<img [^>]*?src=")([^"]+)"')
-BOLD = re.compile(r"\*\*(?=\S)(.+?)(?<=\S)\*\*")  # Doxygen's own stops at code
-PAGE = re.compile(r"`((?:[\w-]+/)*[\w-]+\.md)`")
+PAGE = re.compile(r"(?<!\[)`((?:[\w-]+/)*[\w-]+\.md)`")
 HEADING = re.compile(r"^(#+) (.*)$")
+SPAN = r"(?P<ticks>`+)(?!`).*?(?<!`)(?P=ticks)(?!`)"
+COMMENT = r"<!--.*?-->"
+SPAN_OR_COMMENT = re.compile(f"{SPAN}|{COMMENT}", re.S)
+LANGUAGES = {".cpp": "cpp", ".hpp": "cpp", ".h": "c", ".c": "c", ".py": "python", ".txt": "cmake",
+             ".cmake": "cmake", ".sh": "sh", ".json": "json", ".toml": "toml", ".yml": "yaml",
+             ".service": "ini"}
 
 
 def is_local(target):
@@ -35,20 +43,60 @@ def parts(text):
         fenced ^= fence
 
 
+def blocks(page):
+    """The fenced blocks of a page: the line above, the language, the text."""
+    above, block = "", None
+    for line in page.read_text().splitlines():
+        stripped = line.strip()
+        if stripped.startswith("```") and block is None:
+            block, language = [], stripped[3:].strip()
+        elif stripped.startswith("```"):
+            yield above, language, textwrap.dedent("\n".join(block))
+            above, block = "", None
+        elif block is not None:
+            block.append(line)
+        elif stripped:
+            above = stripped
+
+
 def headings(path):
     """The names of a page's headings."""
     found = (HEADING.match(line) for line, code in parts(path.read_text()) if not code)
     return [slug(match[2]) for match in found if match]
 
 
+def in_prose(text, change):
+    """The text, with `change` made to each piece that is no block of code."""
+    out, block = [], []
+
+    def end_block():
+        out.extend(change("\n".join(block)).split("\n") if block else [])
+        block.clear()
+
+    for line, code in parts(text):
+        if code:
+            end_block()
+            out.append(line)
+        else:
+            block.append(line)
+    end_block()
+    return "\n".join(out)
+
+
+def outside_code(pattern, change):
+    """Changes what matches in prose, but for spans of code."""
+    either = re.compile(rf"{SPAN}|(?P<wanted>{pattern})", re.S)
+    return lambda text: either.sub(
+        lambda match: change(match["wanted"]) if match["wanted"] else match[0], text)
+
+
 def links(path):
     """What a page links to: file and name of the heading, which may be empty."""
-    for line, code in parts(path.read_text()):
-        if code:
-            continue
-        plain = re.sub(r"`[^`]*`", "", line)
-        for target in [match[3] for match in LINK.finditer(plain)] + [
-                match[2] for match in IMAGE.finditer(plain)]:
+    found = []
+    in_prose(path.read_text(), lambda text: found.append(SPAN_OR_COMMENT.sub("", text)) or text)
+    for text in found:
+        for target in [match[3] for match in LINK.finditer(text)] + [
+                match[2] for match in IMAGE.finditer(text)]:
             if is_local(target):
                 file, _, name = target.partition("#")
                 yield (path.parent / file if file else path), name
@@ -58,64 +106,159 @@ def from_root(path):
     return pathlib.Path(os.path.relpath(path, ROOT))
 
 
-def label(path):
-    """The name of a page, and so of its file in the site."""
-    path = from_root(path)
-    if path.name == "README.md" and path.parent == pathlib.Path("."):
-        return "index"
-    return "_".join(path.with_suffix("").parts)
-
-
-def heading_label(path, name):
-    """The first heading of a page stands for the page."""
-    return label(path) if name == headings(path)[0] else f"{label(path)}_{name}"
-
-
-def converted_link(page, match):
-    picture, text, target = match[1], match[2], match[3]
-    if not is_local(target):
-        return match[0]
-    file, _, name = target.partition("#")
-    path = page.parent / file if file else page
-    if path.suffix == ".md":
-        return f"[{text}](@ref {heading_label(path, name) if name else label(path)})"
-    copy = FILES + str(from_root(path))
-    return f'<img src="{copy}" alt="{text}">' if picture else f'<a href="{copy}">{text}</a>'
-
-
 def named_page(page, name):
     """The page that is named without a link, beside this one or from the root; None if it is not
     there."""
     return next((path for path in (page.parent / name, ROOT / name) if path.is_file()), None)
 
 
+class Entry:
+    """A line of the navigation and what is below it."""
+
+    def __init__(self, text):
+        text, _, related = text.partition(" see ")
+        self.related = related.split()
+        self.may_be_missing = text.endswith(" ?")
+        self.name = text.removesuffix(" ?")
+        self.below = []
+
+    def is_page(self):
+        return self.name.endswith(".md")
+
+    def is_made(self):
+        """Whether the reference makes the page."""
+        return not self.is_page() and not self.below
+
+    def is_there(self):
+        return not self.is_page() or (ROOT / self.name).is_file()
+
+    def doc(self):
+        """The name of its page in the site."""
+        if self.is_page():
+            return document(ROOT / self.name)
+        if self.is_made():
+            return "reference/" + self.name.replace(".", "-")
+        return "reference/" + slug(self.name.replace("+", "p")) if self.all_made() else "sections/" + slug(self.name)
+
+    def all_made(self):
+        return self.is_made() or (not self.is_page() and all(e.all_made() for e in self.below))
+
+    def walk(self):
+        yield self
+        for entry in self.below:
+            yield from entry.walk()
+
+
+@functools.cache
+def navigation():
+    """The parts, whose entries are pages and sections."""
+    stack = [(-1, Entry(""))]
+    for line in NAVIGATION.read_text().splitlines():
+        if not line.strip() or line.startswith("#"):
+            continue
+        depth = len(line) - len(line.lstrip())
+        while stack[-1][0] >= depth:
+            stack.pop()
+        entry = Entry(line.strip())
+        stack[-1][1].below.append(entry)
+        stack.append((depth, entry))
+    return stack[0][1].below
+
+
+@functools.cache
+def listed():
+    """The entries of all parts, which are no parts."""
+    return [entry for part in navigation() for each in part.below for entry in each.walk()]
+
+
+def all_pages():
+    """README.md and the pages that are there."""
+    return [ROOT / "README.md"] + [
+        ROOT / entry.name for entry in listed() if entry.is_page() and entry.is_there()]
+
+
+def is_to_come(path):
+    return not path.is_file() and any(
+        entry.may_be_missing and ROOT / entry.name == path for entry in listed())
+
+
+def document(path):
+    path = from_root(path)
+    return "index" if str(path) == "README.md" else str(path.with_suffix(""))
+
+
+def linked_files():
+    """What pages link to that is no page."""
+    files = {path.resolve() for page in all_pages() for path, _ in links(page)}
+    return sorted(str(from_root(path)) for path in files if path.suffix != ".md")
+
+
+def relative(page, target, suffix=".md"):
+    return os.path.relpath(target + suffix, os.path.dirname(document(page)) or ".")
+
+
+def converted_link(page, match):
+    picture, text, target = match[1], match[2], match[3]
+    if picture or not is_local(target):
+        return match[0]
+    file, hash_sign, name = target.partition("#")
+    if not file:
+        return match[0]
+    path = (page.parent / file).resolve()
+    if is_to_come(path):
+        return text
+    doc = document(path) if path.suffix == ".md" else f"{FILES}/{from_root(path)}"
+    return f"[{text}]({relative(page, doc)}{hash_sign}{name})"
+
+
 def converted_name(page, match):
     path = named_page(page, match[1])
-    return f"[{match[1]}](@ref {label(path)})" if path else match[0]
+    return f"[`{match[1]}`]({relative(page, document(path))})" if path else match[0]
 
 
 def converted(page):
-    for line, code in parts(page.read_text()):
-        if code:
-            yield line
-            continue
-        heading = HEADING.match(line)
-        if heading:
-            name = heading_label(page, slug(heading[2]))
-            yield f"{line} {{#{name}}}" if name != "index" else line
-            continue
-        line = IMAGE.sub(lambda match: f'{match[1]}{FILES}{from_root(page.parent / match[2])}"',
-                         line)
-        line = LINK.sub(lambda match: converted_link(page, match), line)
-        line = PAGE.sub(lambda match: converted_name(page, match), line)
-        yield BOLD.sub(r"<b>\1</b>", line)
+    """The page as Sphinx is to read it: without comments, and a line of nothing else is empty."""
+    def change(text):
+        text = outside_code(COMMENT, lambda _: "")(text)
+        text = LINK.sub(lambda match: converted_link(page, match), text)
+        text = PAGE.sub(lambda match: converted_name(page, match), text)
+        text = outside_code(r"</?picture>|<source [^>]*>", lambda _: "")(text)
+        return re.sub(r"^> \[!(\w+)\]\s*$", lambda match: f"> **{match[1].title()}.**", text,
+                      flags=re.M)
+
+    return in_prose(page.read_text(), change)
 
 
-def main():
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    print("\n".join(converted(pathlib.Path(sys.argv[1]).resolve())))
+def tree(entries, options=""):
+    """A directive that lists pages."""
+    names = "".join(f"/{entry.doc()}\n" for entry in entries if entry.is_there())
+    return f"\n```{{toctree}}\n{options}\n{names}```\n"
 
 
-if __name__ == "__main__":
-    main()
+def write(folder):
+    """Writes the copies of the pages, and those of sections and of files that pages link to."""
+    for page in all_pages():
+        text = converted(page) + "\n"
+        if page.name == "README.md" and page.parent == ROOT:
+            text += "".join(tree(part.below, f":hidden:\n:caption: {part.name}\n")
+                            for part in navigation())
+        put(folder / f"{document(page)}.md", text)
+    for entry in listed():
+        if entry.below and not entry.all_made():
+            put(folder / f"{entry.doc()}.md", f"# {entry.name}\n" + tree(entry.below))
+    for name in linked_files():
+        path = ROOT / name
+        if path.suffix in PICTURES:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, folder / name)
+        language = LANGUAGES.get(path.suffix, "none" if path.suffix != ".svg" else "xml")
+        put(folder / FILES / f"{name}.md",
+            f"---\norphan: true\nnosearch: true\n---\n# {name}\n\n````{language}\n"
+            f"{path.read_text()}````\n" if path.suffix not in PICTURES else
+            f"---\norphan: true\nnosearch: true\n---\n# {name}\n\n"
+            f"![{name}]({os.path.relpath(name, os.path.dirname(f'{FILES}/{name}'))})\n")
+
+
+def put(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)

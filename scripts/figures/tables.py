@@ -23,6 +23,20 @@ FIGURES = {
     "overlapping": "of them told of the choice while sending",
 }
 
+# Rows of scripts/latency.
+SETTINGS = {
+    "baseline": "no setting: any core, nothing else runs",
+    "one-core": "the process on one core",
+    "two-cores": "the process on two cores",
+    "two-cores-fifo": "the process on two cores, with SCHED_FIFO",
+    "busy-all": "any core, with a busy loop for each processor",
+    "busy-others": "the process on two cores, with a busy loop on each other core",
+    "busy-sibling": "the process on one core, with a busy loop on the core's other thread",
+    "call-after-sleep": "after a pause in which the thread slept",
+    "call-after-spin": "after a pause in which the thread looked at a clock",
+    "call-after-warm": "after a pause in which the thread called `warm()`",
+}
+
 
 class Folder:
     """The results of a folder."""
@@ -136,7 +150,7 @@ def headline(folder):
     others = [(name, what) for name, what in names.HEADLINE if name in rows]
     listed = [f"{what} {us(rows[name]['p50_ns'])} us" for name, what in others]
     device = f"an {env['device']}" if env["device"].startswith("NVIDIA") else f"the {env['device']}"
-    text = f"On {device}, a command of 48 bytes and its reply take **{us(rows['call']['p50_ns'])} us** (p50"
+    text = f"On {device}, a call with 48 bytes each way takes **{us(rows['call']['p50_ns'])} us** (p50"
     text += f", commit {targets.commit_of(rtt)[:10]})."
     if listed:
         joined = ", ".join(listed[:-1]) + " and " + listed[-1] if len(listed) > 1 else listed[0]
@@ -160,9 +174,12 @@ def short(folder):
         if name in parts[part]
     ]
     lines = [
-        f"From the CPU to a running kernel and back, in microseconds. {machine(rtt['environment'])}:",
+        f"From the CPU to a running kernel and back. {machine(rtt['environment'])}; "
+        f"{rtt['environment']['processors']} processors:"
+        if rtt["environment"].get("processors")
+        else f"From the CPU to a running kernel and back. {machine(rtt['environment'])}:",
         "",
-        *table(("", "p50", "p99", "p99.9"), rows),
+        *table(("", "p50, us", "p99, us", "p99.9, us"), rows),
     ]
     if parts["peers"]:
         there = peers["environment"]
@@ -372,6 +389,27 @@ def idle(folder):
     )
 
 
+def latency(folder):
+    report = folder.read("latency")
+    if not report:
+        return NOT_MEASURED
+    env = report["environment"]
+    columns = ("p50_ns", "p99_ns", "p999_ns", "max_ns")
+    rows = [
+        [SETTINGS[row["name"]], f"not measured: {row['why_not']}", "", "", ""]
+        if "why_not" in row
+        else latency_row(row, SETTINGS[row["name"]], columns)
+        for row in report["results"]
+    ]
+    return "\n".join(
+        [
+            f"{machine(env)}; calls of `carillon rtt`, a pause is {digits(env['pause_ms'])} ms; microseconds:",
+            "",
+            *table(("", *(HEADS[column] for column in columns)), rows),
+        ]
+    )
+
+
 def peers(folder):
     report = folder.peers
     if not report:
@@ -570,6 +608,7 @@ BLOCKS = {
     "processes": processes,
     "python": python,
     "idle": idle,
+    "latency": latency,
     "peers": peers,
     "files": files,
     "targets": target_tables,
