@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the man pages of the carillon command, carillon.1 and one for each subcommand, from what
-it says when it is asked for --help. Dated by SOURCE_DATE_EPOCH, or today.
+"""Writes the man pages of the carillon command, carillon.1 and one for each subcommand, from its
+--help. Dated by SOURCE_DATE_EPOCH, or today.
 Usage: man.py CARILLON FOLDER"""
 import datetime
 import os
@@ -10,23 +10,44 @@ import re
 import subprocess
 import sys
 
-# A line of --help that names an option or a subcommand, with its text, if that does not stand
-# below.
+# A line of --help that names an option, a subcommand or an example, with its text, if that does not
+# stand below.
 ENTRY = re.compile(r"^  (\S.*?)(?:\s{2,}(\S.*))?$")
-STATUS = (("0", "success"), ("1", "failure; the error is one line on standard error"),
-          ("2", "usage"))
+# Sections of --help that do not list subcommands.
+OTHER_SECTIONS = ("Arguments", "Options", "Examples")
+STATUS = (("0", "success"),
+          ("1", "failure; the error is one line on standard error"),
+          ("2", "a usage error: an unknown subcommand or option, or a value that is not accepted"),
+          ("130", "Ctrl-C ended a measurement; the report has what was measured until then"))
 SELECTORS = (
-    ("best", "the first GPU, or the emulated device on a machine that has none; the default"),
+    ("best", "the first GPU, or the emulated device on a machine without one; the default"),
     ("cuda:N", "the GPU with CUDA's ordinal N"),
-    ("cuda:N:host", "the same, its rings in page-locked host memory"),
+    ("N", "the same as cuda:N"),
+    ("cuda:N:host", "the same GPU, with the rings in page-locked host memory"),
     ("GPU-<uuid>", "the GPU with that UUID, as nvidia-smi prints it"),
+    ("current", "the GPU of the calling thread's CUDA context, in that context; for programs that "
+     "use the library"),
     ("emulated", "the emulated device: threads of this CPU"),
-    ("emulated:vulkan", "the same, its memory from Vulkan's CPU driver"))
+    ("emulated:vulkan", "the emulated device with memory from Vulkan's CPU driver"))
 ENVIRONMENT = (
-    ("CARILLON_GUARD", "report or abort: CUDA calls that would wait for a running kernel are named "
-     "with their stack before they hang"),
-    ("CARILLON_PROFILES", "the folder of placement profiles, instead of carillon/placement in "
-     "$XDG_CONFIG_HOME or ~/.config"))
+    ("CARILLON_STACK_BYTES", "bytes of stack for each thread of a GPU; the default is what the "
+     "largest kernel of the program uses"),
+    ("CARILLON_GUARD", "report or abort: name a CUDA call, with its stack, that would wait for a "
+     "running kernel"),
+    ("CARILLON_PROFILES", "the folder of placement profiles; the default is carillon/placement in "
+     "$XDG_CONFIG_HOME or ~/.config"),
+    ("CARILLON_HEADERS", "the folder that has carillon/, for handlers that are compiled at run time"),
+    ("CARILLON_NVRTC, CARILLON_NVJITLINK", "the files of NVRTC and nvJitLink; the default is those "
+     "of the loader, of $CUDA_HOME, of $CUDA_PATH, or of /usr/local/cuda"),
+    ("CARILLON_DEVICE", "the device of programs that use the library for gdrcopy; the "
+     "default is the GPU of the current CUDA context"),
+    ("GDRCOPY_ENABLE_LOGGING", "if set, the library for gdrcopy writes its errors to standard error"),
+    ("XDG_CACHE_HOME", "compiled handlers are kept in carillon/ there; the default is ~/.cache"),
+    ("TMPDIR", "the folder of temporary sockets; the default is /tmp"),
+    ("COLUMNS", "the width of the table of top, where standard output is not a terminal"),
+    ("TERM", "dumb, or none: no line is drawn twice"),
+    ("NO_COLOR", "has no effect: the command writes no colors"),
+    ("CUDA_VISIBLE_DEVICES, VK_DRIVER_FILES", "are read by CUDA and by Vulkan's loader"))
 
 
 def ask(*command):
@@ -39,7 +60,7 @@ def roff(text):
 
 
 def sections(text):
-    """The entries of each section of --help: what is named, and what it is."""
+    """The entries of each section of --help: a name, and its text."""
     found, name = {}, None
     for line in text.splitlines():
         entry = ENTRY.match(line)
@@ -48,44 +69,56 @@ def sections(text):
             found[name] = []
         elif name and entry and len(line) - len(line.lstrip()) == 2:
             found[name].append([entry[1], entry[2] or ""])
-        elif name and line.strip():
+        elif name and line.startswith("   "):
             found[name][-1][1] += " " * bool(found[name][-1][1]) + line.strip()
     return found
 
 
 def option(text):
-    """`--rounds UINT:UINT in [1 - 1000]` in the way of man pages."""
-    names, _, value = text.partition(" ")
+    """`--rounds N` in the way of man pages."""
+    names, _, value = text.replace("[=FILE]", " [=FILE]").partition(" ")
     shown = ", ".join(rf"\fB{roff(name)}\fR" for name in names.split(","))
-    value = re.sub(r"^(\w+):\1 in \[(.*) - (.*)\]", r"\1 (\2 to \3)", value)
-    value = value.replace("Excludes:", "(not with").strip() + ")" * ("Excludes:" in value)
-    word, _, rest = value.partition(" ")
-    return shown + (rf" \fI{word}\fR {roff(rest)}".rstrip() if word else "")
+    space = "" if value.startswith("[") else " "
+    return shown + (rf"{space}\fI{roff(value)}\fR" if value else "")
 
 
-def listed(entries, show=lambda text: rf"\fB{roff(text)}\fR"):
+def bold(text):
+    return rf"\fB{roff(text)}\fR"
+
+
+def listed(entries, show=bold):
     return [line for name, text in entries for line in (".TP", show(name), roff(text))]
 
 
+def description(text):
+    """The paragraphs between the first line and the usage; the first line where there are none."""
+    before = text.split("\nUsage: ")[0].splitlines()
+    return [roff(line) if line.strip() else ".PP" for line in before[2:]] or [roff(before[0])]
+
+
 def page(name, version, day, text, extra):
-    summary, usage = text.splitlines()[:2]
     found = sections(text)
+    usage = re.search(r"^Usage: (.*)$", text, re.M)[1]
     lines = [f'.TH {name.upper()} 1 {day} "Carillon {version}" "Carillon"',
-             ".SH NAME", f"{roff(name)} \\- {roff(summary.rstrip('.'))}",
-             ".SH SYNOPSIS", rf"\fB{roff(usage.removeprefix('Usage: '))}\fR"]
-    for heading, entries in found.items():
-        lines += [f".SH {heading.upper()}"]
-        lines += listed(entries, option if heading == "Options" else listed_name)
-    lines += extra + [".SH EXIT STATUS"] + listed(STATUS)
-    return lines
-
-
-def listed_name(text):
-    return rf"\fB{roff(text.split()[0])}\fR {roff(' '.join(text.split()[1:]))}".rstrip()
+             ".SH NAME", f"{roff(name)} \\- {roff(text.splitlines()[0].rstrip('.'))}",
+             ".SH SYNOPSIS", bold(usage),
+             ".SH DESCRIPTION", *description(text)]
+    for heading in ("Arguments", "Options"):
+        if heading in found:
+            lines += [f".SH {heading.upper()}", *listed(found[heading], option)]
+    subcommands = {key: value for key, value in found.items() if key not in OTHER_SECTIONS}
+    if subcommands:
+        lines += [".SH SUBCOMMANDS"]
+    for heading, entries in subcommands.items():
+        lines += [f".SS {roff(heading)}", *listed(entries)]
+    lines += extra
+    if "Examples" in found:
+        lines += [".SH EXAMPLES", *listed(found["Examples"])]
+    return lines + [".SH EXIT STATUS", *listed(STATUS)]
 
 
 def see_also(names):
-    return [".SH SEE ALSO"] + [", ".join(rf"\fB{roff(name)}\fR(1)" for name in names)]
+    return [".SH SEE ALSO", ", ".join(rf"\fB{roff(name)}\fR(1)" for name in names)]
 
 
 def main():
@@ -97,17 +130,22 @@ def main():
            else datetime.datetime.now(datetime.timezone.utc)).strftime("%Y-%m-%d")
     version = ask(command, "--version").strip()
     text = ask(command, "--help")
-    names = [name for name, _ in sections(text)["Subcommands"]]
+    names = [name for heading, entries in sections(text).items() if heading not in OTHER_SECTIONS
+             for name, _ in entries]
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("carillon*.1"):
         old.unlink()
-    about = [".SH DEVICES", "What", r"\fB\-\-device\fR", "names:"] + listed(SELECTORS) + [
-        ".SH ENVIRONMENT"] + listed(ENVIRONMENT)
-    pages = {"carillon": page("carillon", version, day, text, about)
+    devices = [".SH DEVICES", r"\fB\-\-device\fR takes one of these:", *listed(SELECTORS)]
+    values = [".SH VALUES", r"A \fITIME\fR is a number with a unit: ns, us, ms, s, min or h.",
+              "A number without a unit is in seconds."]
+    environment = [".SH ENVIRONMENT", *listed(ENVIRONMENT)]
+    pages = {"carillon": page("carillon", version, day, text, values + devices + environment)
              + see_also(f"carillon-{name}" for name in names)}
     for name in names:
-        pages[f"carillon-{name}"] = page(f"carillon-{name}", version, day,
-                                         ask(command, name, "--help"), []) + see_also(["carillon"])
+        told = ask(command, name, "--help")
+        extra = values * ("TIME" in told) + devices * ("--device" in told)
+        pages[f"carillon-{name}"] = page(f"carillon-{name}", version, day, told,
+                                         extra) + see_also(["carillon"])
     for name, lines in pages.items():
         (folder / f"{name}.1").write_text("\n".join(lines) + "\n")
 

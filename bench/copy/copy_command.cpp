@@ -1,8 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
-
-#include <CLI/CLI.hpp>
-
 #include "command/common.hpp"
 #include "copy/gdrcopy.hpp"
 #include "copy/run_copy.hpp"
@@ -15,34 +11,39 @@ class CopyCommand final : public Command {
    public:
     void add_options(CLI::App& command_line) override {
         common_.add_to(command_line);
-        auto* const rounds =
-            command_line
-                .add_option("--rounds", options_.rounds, "in which the measures take turns")
-                ->check(CLI::Range(1U, 1000U));
-        command_line.add_option("--largest", options_.largest, "copy, in bytes")
-            ->check(CLI::Range(std::size_t{64}, std::size_t{1} << 30));
+        auto* const rounds = add_rounds(command_line, options_.rounds);
+        command_line
+            .add_option("--largest", options_.largest,
+                        "copy up to SIZE bytes; k, M and G are units of 1024 (default 16M)")
+            ->default_str("")
+            ->transform(CLI::AsSizeValue(false))
+            ->check(CLI::Range(std::size_t{64}, std::size_t{1} << 30))
+            ->option_text("SIZE");
         command_line
             .add_flag("--gdrcopy", gdrcopy_,
-                      "Carillon's copies alone, in the columns of gdrcopy's copylat and copybw")
+                      "measure only Carillon's copies, and print them as gdrcopy's copylat and "
+                      "copybw do")
             ->excludes(rounds);
     }
 
     void run() override {
-        Device const device = common_.open();
+        Device const device = common_.open_for_measurement();
+        common_.print(headline("copies between CPU and device memory", device.info()));
         gdrcopy_ ? run_as_gdrcopy(device) : run_all(device);
     }
 
    private:
-    void run_as_gdrcopy(Device const& device) const {
+    void run_as_gdrcopy(Device const& device) {
         std::vector<GdrcopyRow> const rows = run_gdrcopy(device, options_.largest, show_progress);
-        common_.print(headline(device.info()) + gdrcopy_table(rows));
+        common_.print(gdrcopy_table(rows));
         common_.write({{"results", json_array(rows)}}, device.info());
     }
-    void run_all(Device const& device) const {
+    void run_all(Device const& device) {
+        common_.print("a copy ends when its bytes have left the CPU, or have arrived there\n" +
+                      copy_title());
+        options_.tell = [this](CopyResult const& copy) { common_.print(copy_row(copy)); };
         std::vector<CopyResult> const copies = run_copy(device, options_, show_progress);
-        common_.print(
-            fmt::format("{}copies, each until its bytes are on their way, there or here\n{}",
-                        headline(device.info()), copy_table(copies)));
+        common_.print(copy_summary(copies));
         if (!common_.wants_json()) return;
         nlohmann::json env = environment(device.info());
         env["rounds"] = options_.rounds;

@@ -13,14 +13,28 @@ nlohmann::json to_json(CopyResult const& result) {
             {"gb_per_s", result.gb_per_s}};
 }
 
-std::string copy_table(std::vector<CopyResult> const& results) {
-    std::string text =
-        fmt::format("{:<11}{:<18}{:>10}{:>12}{:>9}\n", "", "", "bytes", "p50 ns", "GB/s");
-    for (CopyResult const& each : results) {
-        text += fmt::format("{:<11}{:<18}{:>10}{:>12.0f}{:>9.2f}\n", each.direction, each.name,
-                            each.bytes, each.p50_ns, each.gb_per_s);
+std::string copy_title() {
+    return fmt::format("{:<11}{:<18}{:>10}{:>13}{:>9}\n", "", "", "bytes", "p50 ns", "GB/s");
+}
+
+std::string copy_row(CopyResult const& result) {
+    return fmt::format("{:<11}{:<18}{:>10}{:>13.0f}{:>9.2f}\n", result.direction, result.name,
+                       result.bytes, result.p50_ns, result.gb_per_s);
+}
+
+std::string copy_summary(std::vector<CopyResult> const& results) {
+    std::string text;
+    for (char const* const direction : {"to-device", "to-host"}) {
+        CopyResult const* best = nullptr;
+        for (CopyResult const& each : results) {
+            bool const better = best == nullptr || each.gb_per_s > best->gb_per_s;
+            if (each.direction == direction && better) best = &each;
+        }
+        if (best == nullptr) continue;
+        text += fmt::format("{}fastest {}: {}, {} bytes, {:.2f} GB/s", text.empty() ? "" : "; ",
+                            direction, best->name, best->bytes, best->gb_per_s);
     }
-    return text;
+    return text.empty() ? text : text + '\n';
 }
 
 }  // namespace carillon::tool

@@ -7,6 +7,8 @@
 #include <carillon/error.hpp>
 #include <chrono>
 
+#include "measure/interrupt.hpp"
+
 namespace carillon::tool {
 namespace {
 
@@ -50,7 +52,7 @@ std::string bandwidth_of(std::vector<GdrcopyRow> const& rows, std::string_view n
 
 std::vector<GdrcopyRow> run_gdrcopy(Device const& device, std::size_t largest,
                                     Progress const& progress) {
-    if (largest == 0) throw UsageError("copy --gdrcopy", "copies of 1 byte are the least");
+    if (largest == 0) throw UsageError("copy --gdrcopy", "there must be copies of at least 1 byte");
     Memory const there = device.allocate(largest);
     std::vector<std::byte> here(largest, std::byte{1});
     std::vector<std::size_t> sizes;
@@ -60,12 +62,14 @@ std::vector<GdrcopyRow> run_gdrcopy(Device const& device, std::size_t largest,
         progress(static_cast<double>(rows.size()) / static_cast<double>(2 * sizes.size()));
     };
     for (std::size_t const size : sizes) {
+        if (interrupted()) break;
         std::span const from(here.data(), size);
         rows.push_back(
             time_copy(to_mapping, size, most_writes, [&] { copy_to_device(there, 0, from); }));
         done();
     }
     for (std::size_t const size : sizes) {
+        if (interrupted()) break;
         std::span const to(here.data(), size);
         rows.push_back(
             time_copy(from_mapping, size, most_reads, [&] { copy_from_device(to, there, 0); }));

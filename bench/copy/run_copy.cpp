@@ -174,7 +174,8 @@ CopyResult result_of(CopyMeasure const& measure, std::size_t bytes, Samples& sam
 std::vector<CopyResult> run_copy(Device const& device, CopyOptions const& options,
                                  Progress const& progress) {
     if (options.rounds == 0 || options.largest < smallest) {
-        throw UsageError("copy", "one round and copies of up to 64 bytes are the least");
+        throw UsageError("copy",
+                         "there must be at least one round, and copies of at least 64 bytes");
     }
     std::vector<std::byte> own(options.largest, std::byte{1});
     CopyStage const stage{device, device.allocate(options.largest),
@@ -185,7 +186,7 @@ std::vector<CopyResult> run_copy(Device const& device, CopyOptions const& option
     for (std::size_t size = smallest; size <= options.largest; size *= step) sizes.push_back(size);
 
     std::vector<CopyResult> results;
-    for (std::size_t s = 0; s < sizes.size(); ++s) {
+    for (std::size_t s = 0; s < sizes.size() && !interrupted(); ++s) {
         std::vector<Samples> samples(measures.size());
         take_turns(options.rounds, measures.size(), progress_of_stage(progress, s, sizes.size()),
                    [&](std::size_t m) {
@@ -194,9 +195,9 @@ std::vector<CopyResult> run_copy(Device const& device, CopyOptions const& option
                        }
                    });
         for (std::size_t m = 0; m < measures.size(); ++m) {
-            if (!samples[m].empty()) {
-                results.push_back(result_of(*measures[m], sizes[s], samples[m]));
-            }
+            if (samples[m].empty()) continue;
+            results.push_back(result_of(*measures[m], sizes[s], samples[m]));
+            if (options.tell) options.tell(results.back());
         }
     }
     return results;

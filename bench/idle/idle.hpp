@@ -53,6 +53,8 @@ struct IdleReport {
 [[nodiscard]] nlohmann::json to_json(IdleResult const& result);
 [[nodiscard]] nlohmann::json to_json(IdleLine const& line);
 [[nodiscard]] std::string idle_table(IdleReport const& report);
+// The main figures in a line.
+[[nodiscard]] std::string idle_summary(IdleReport const& report);
 
 [[nodiscard]] std::unique_ptr<Command> make_idle_command();
 

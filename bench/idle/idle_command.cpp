@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
+#include <chrono>
 
 #include "command/common.hpp"
+#include "command/time_option.hpp"
 #include "idle/idle.hpp"
 #include "report/environment.hpp"
 #include "report/idle_states.hpp"
@@ -11,32 +12,34 @@
 namespace carillon::tool {
 namespace {
 
+using namespace std::chrono_literals;
+
 class IdleCommand final : public Command {
    public:
     void add_options(CLI::App& command_line) override {
         common_.add_to(command_line);
-        command_line.add_option("--calls", options_.calls, "after a pause, of each policy")
-            ->check(CLI::Range(1U, 1'000'000U));
-        command_line.add_option("--pause", options_.pause_us, "before each, in microseconds")
-            ->check(CLI::Range(1U, 10'000'000U));
-        command_line.add_option("--blocks", options_.blocks, "that wait; 0: one an SM")
-            ->check(CLI::Range(0U, 1024U));
+        add_number(command_line, "--calls", options_.calls, 1U, 1'000'000U,
+                   "time N calls after a pause with each idle policy");
+        add_time(command_line, "--pause", pause_, 1us, 10s, "pause for TIME before each call");
+        add_number(command_line, "--blocks", options_.blocks, 0U, 1024U,
+                   "let N blocks wait; 0: one per SM");
     }
 
     void run() override {
-        Device const device = common_.open();
+        options_.pause_us = static_cast<std::uint32_t>(
+            std::chrono::ceil<std::chrono::microseconds>(pause_).count());
+        Device const device = common_.open_for_measurement();
+        common_.print(headline("cost of waking an idle block", device.info()));
         IdleReport const report = run_idle(device, options_, show_progress);
+        common_.print(fmt::format(
+            "ns per call: busy, right after another call; slept, after {0} of sleep; awake, after\n"
+            "{0} with Client::warm(), or of spinning for the bare line. W: the GPU's power while\n"
+            "{1} block(s) wait\n{2}{3}\n{4}",
+            time_text(pause_), report.blocks, idle_table(report),
+            describe_idle_states(idle_states()), idle_summary(report)));
         nlohmann::json env = environment(device.info());
         env["blocks"] = report.blocks;
         env["pause_us"] = options_.pause_us;
-        common_.print(fmt::format(
-            "{}ns for a call: right behind another (busy), after {} us of sleep, and after as long "
-            "awake, with Client::warm(); beside a bare line, whose thread spins when awake. And "
-            "the "
-            "power of the GPU while {} block{}\n{}{}\n",
-            headline(device.info()), options_.pause_us, report.blocks,
-            report.blocks == 1 ? " waits" : "s wait", idle_table(report),
-            describe_idle_states(env)));
         nlohmann::json all{{"environment", env},
                            {"results", json_array(report.policies)},
                            {"line", to_json(report.line)}};
@@ -49,6 +52,7 @@ class IdleCommand final : public Command {
    private:
     CommonOptions common_;
     IdleOptions options_;
+    std::chrono::nanoseconds pause_ = 5ms;
 };
 
 }  // namespace

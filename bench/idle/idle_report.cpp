@@ -42,11 +42,21 @@ std::string idle_table(IdleReport const& report) {
     for (IdleResult const& each : report.policies) {
         row(each.name, each.busy, each.woken, each.warm, watts(each.power));
     }
-    row("a bare line", report.line.busy, report.line.woken, report.line.spun, "");
+    if (report.line.busy.count != 0)
+        row("a bare line", report.line.busy, report.line.woken, report.line.spun, "");
     if (report.power_without_kernel) {
         text += fmt::format("{:<14}{:>66}\n", "no kernel", watts(report.power_without_kernel));
     }
     return text;
+}
+
+std::string idle_summary(IdleReport const& report) {
+    std::string text;
+    for (IdleResult const& each : report.policies) {
+        text += fmt::format("{}{}: {:.1f} us", text.empty() ? "a call after sleep, p50: " : ", ",
+                            each.name, each.woken.p50_ns / 1000);
+    }
+    return text.empty() ? text : text + '\n';
 }
 
 }  // namespace carillon::tool

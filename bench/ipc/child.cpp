@@ -30,13 +30,18 @@ pid_t start(std::vector<std::string> arguments, int socket) {
     pointers.reserve(arguments.size() + 1);
     for (std::string& argument : arguments) pointers.push_back(argument.data());
     pointers.push_back(nullptr);
+    // A group of its own: Ctrl-C on the terminal is for this process alone, which ends the others.
+    posix_spawnattr_t attributes;
+    ::posix_spawnattr_init(&attributes);
+    ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
     posix_spawn_file_actions_t actions;
     ::posix_spawn_file_actions_init(&actions);
     ::posix_spawn_file_actions_adddup2(&actions, socket, STDIN_FILENO);
     pid_t pid = -1;
     int const error =
-        ::posix_spawn(&pid, "/proc/self/exe", &actions, nullptr, pointers.data(), environ);
+        ::posix_spawn(&pid, "/proc/self/exe", &actions, &attributes, pointers.data(), environ);
     ::posix_spawn_file_actions_destroy(&actions);
+    ::posix_spawnattr_destroy(&attributes);
     if (error != 0) throw SystemError("start another process", error);
     return pid;
 }

@@ -7,6 +7,7 @@
 #include "ipc/ipc.hpp"
 #include "ipc/peer.hpp"
 #include "ipc/shared_kernel.hpp"
+#include "measure/interrupt.hpp"
 
 namespace carillon::tool {
 namespace {
@@ -208,14 +209,14 @@ ClientKills kill_clients(Device const& device, IpcOptions const& options,
     Fate fate(options.seed);
     std::string const wrong = wrong_with([&] {
         clients.start_all();
-        while (result.kills < options.client_kills) {
+        while (result.kills < options.client_kills && !interrupted()) {
             kill_one(clients, fate, result);
             progress(static_cast<double>(result.kills) / options.client_kills);
         }
         result.commands = clients.end_all();
     });
     if (result.failure.empty()) result.failure = wrong;
-    result.kills = options.client_kills;  // those that could not be tried did not go right
+    if (!interrupted()) result.kills = options.client_kills;  // kills that were not tried failed
     result.after = read_ipc_held();
     return result;
 }

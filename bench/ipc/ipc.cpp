@@ -29,8 +29,8 @@ IpcHeld read_ipc_held() {
 
 IpcReport run_ipc(Device const& device, IpcOptions const& options, Progress const& progress) {
     if (options.calls < options.rounds) {
-        throw UsageError("ipc",
-                         "as many calls as rounds are needed, " + std::to_string(options.rounds));
+        throw UsageError(
+            "ipc", "there must be at least one call per round, " + std::to_string(options.rounds));
     }
     constexpr std::size_t stages = 7;
     auto const stage = [&](std::size_t index) {
@@ -40,15 +40,37 @@ IpcReport run_ipc(Device const& device, IpcOptions const& options, Progress cons
     report.seed = options.seed;
     report.client_count = options.clients;
     report.blocks = options.blocks;
-    report.calls = time_ipc_calls(device, options, stage(0));
-    report.clients = time_ipc_clients(device, options, stage(1));
-    for (bool const host_memory : {false, true}) {
-        report.stalls.push_back(
-            measure_ipc_stall(device, options, host_memory, stage(host_memory ? 3 : 2)));
+    // Each part, and its text.
+    std::function<std::string()> const parts[] = {
+        [&] {
+            report.calls = time_ipc_calls(device, options, stage(0));
+            report.clients = time_ipc_clients(device, options, stage(1));
+            return calls_text(report);
+        },
+        [&] {
+            report.stalls.push_back(measure_ipc_stall(device, options, false, stage(2)));
+            report.stalls.push_back(measure_ipc_stall(device, options, true, stage(3)));
+            return stalls_table(report.stalls);
+        },
+        [&] {
+            report.buffers = time_ipc_buffers(device, options, stage(4));
+            return buffers_text(report.buffers);
+        },
+        [&] {
+            if (options.client_kills == 0) return std::string();
+            report.client_kills = kill_clients(device, options, stage(5));
+            return kills_text(report.client_kills);
+        },
+        [&] {
+            if (options.owner_kills == 0) return std::string();
+            report.owner_kills = kill_owners(options, stage(6));
+            return kills_text(report.owner_kills);
+        }};
+    for (auto const& part : parts) {
+        if (interrupted()) break;
+        std::string const text = part();
+        if (options.tell) options.tell(text);
     }
-    report.buffers = time_ipc_buffers(device, options, stage(4));
-    if (options.client_kills != 0) report.client_kills = kill_clients(device, options, stage(5));
-    if (options.owner_kills != 0) report.owner_kills = kill_owners(options, stage(6));
     progress(1);
     return report;
 }

@@ -5,6 +5,7 @@
 
 #include <carillon/device.hpp>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -28,6 +29,8 @@ struct IpcOptions {
     std::uint64_t seed = 0;           // of the moments of kills
     std::string device = "emulated";  // for owners in processes of their own
     Blocks blocks = Blocks::one_each;
+    // Is called with each part of the report for people, when it was measured.
+    std::function<void(std::string const&)> tell{};
 };
 
 // Latencies of one client's calls while other clients attach or exit.
@@ -84,6 +87,7 @@ struct OwnerKills {
 constexpr double owner_gone_us = 100'000;
 
 struct IpcReport {
+    // An interrupt leaves out the last parts.
     std::vector<LatencySummary> calls;    // in-process, connection, other-process
     std::vector<LatencySummary> clients;  // one-client, all-clients
     std::vector<IpcStall> stalls;
@@ -116,7 +120,13 @@ struct IpcReport {
 [[nodiscard]] OwnerKills kill_owners(IpcOptions const& options, Progress const& progress);
 
 [[nodiscard]] nlohmann::json to_json(IpcReport const& report);
-[[nodiscard]] std::string ipc_text(IpcReport const& report);
+// The parts of the report for people, in order; the last is a line.
+[[nodiscard]] std::string calls_text(IpcReport const& report);
+[[nodiscard]] std::string stalls_table(std::vector<IpcStall> const& stalls);
+[[nodiscard]] std::string buffers_text(IpcBuffers const& buffers);
+[[nodiscard]] std::string kills_text(ClientKills const& result);
+[[nodiscard]] std::string kills_text(OwnerKills const& result);
+[[nodiscard]] std::string ipc_summary(IpcReport const& report);
 // Throws Error, which names the faults that kills caused, if there are any.
 void require_sound(IpcReport const& report);
 

@@ -110,7 +110,7 @@ std::vector<LatencySummary> time_ipc_clients(Device const& device, IpcOptions co
 
     std::uint32_t const calls = options.calls / options.rounds;
     for (Caller& each : callers) warm_up(each, calls / 10 + 1);
-    for (std::uint32_t round = 0; round < options.rounds; ++round) {
+    for (std::uint32_t round = 0; round < options.rounds && !interrupted(); ++round) {
         Caller& one = callers[round % callers.size()];
         one.begin("one", calls);
         one.await();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
 #include <random>
 
 #include "command/common.hpp"
@@ -14,30 +15,26 @@ class IpcCommand final : public Command {
    public:
     void add_options(CLI::App& command_line) override {
         common_.add_to(command_line);
-        command_line.add_option("--calls", options_.calls, "of each client")
-            ->check(CLI::Range(10U, 100'000'000U));
-        command_line.add_option("--clients", options_.clients, "processes that call at once")
-            ->check(CLI::Range(1U, 64U));
-        command_line
-            .add_option("--visits", options_.visits,
-                        "processes that attach and leave beside the calls of another")
-            ->check(CLI::Range(1U, 1'000'000U));
-        command_line
-            .add_option("--puts", options_.puts,
-                        "buffers of 1 MiB from one process to another, by a store, and by CUDA IPC")
-            ->check(CLI::Range(10U, 10'000'000U));
-        command_line
-            .add_option("--client-kills", options_.client_kills,
-                        "how often one of 8 client processes is killed")
-            ->check(CLI::Range(0U, 100'000'000U));
-        command_line
-            .add_option("--owner-kills", options_.owner_kills,
-                        "how often the process that owns the kernel is killed")
-            ->check(CLI::Range(0U, 100'000'000U));
+        add_number(command_line, "--calls", options_.calls, 10U, 100'000'000U,
+                   "time N calls of each client");
+        add_number(command_line, "--clients", options_.clients, 1U, 64U,
+                   "let N processes call at once");
+        add_number(command_line, "--visits", options_.visits, 1U, 1'000'000U,
+                   "let N processes attach and leave while another one calls");
+        add_number(command_line, "--puts", options_.puts, 10U, 10'000'000U,
+                   "send N buffers of 1 MiB to another process, by a store and by CUDA IPC");
+        add_number(command_line, "--client-kills", options_.client_kills, 0U, 100'000'000U,
+                   "kill one of 8 client processes, N times");
+        add_number(command_line, "--owner-kills", options_.owner_kills, 0U, 100'000'000U,
+                   "kill the process that owns the kernel, N times");
         command_line.add_flag("--pool", pool_,
-                              "all blocks for all clients (SharedPool), instead of one for each");
-        command_line.add_option("--seed", options_.seed,
-                                "of the moments of kills; without it another each time");
+                              "let all clients share all blocks (SharedPool), instead of a block "
+                              "for each");
+        command_line
+            .add_option("--seed", options_.seed,
+                        "choose the moments of kills by this number (default: a random number)")
+            ->default_str("")
+            ->option_text("N");
         add_options_of_peers(command_line);
     }
 
@@ -47,11 +44,14 @@ class IpcCommand final : public Command {
             peer_.device = common_.selector();
             return run_peer(peer_);
         }
-        Device const device = common_.open();
+        Device const device = common_.open_for_measurement();
         options_.device = device.info().selector;
         if (options_.seed == 0) options_.seed = std::random_device()();
+        options_.tell = [this](std::string const& text) { common_.print(text); };
+        common_.print(headline("calls and buffers between processes", device.info()) +
+                      fmt::format("seed {}\n", options_.seed));
         IpcReport const report = run_ipc(device, options_, show_progress);
-        common_.print(headline(device.info()) + ipc_text(report));
+        common_.print(ipc_summary(report));
         common_.write(to_json(report), device.info());
         require_sound(report);
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <carillon/error.hpp>
 
 #include "ipc/ipc.hpp"
@@ -11,6 +12,11 @@ namespace {
 
 double ratio(LatencySummary const& of, LatencySummary const& over) {
     return over.p50_ns > 0 ? of.p50_ns / over.p50_ns : 0;
+}
+
+// The ratio of two rows; 0 if an interrupt left them out.
+double ratio(std::vector<LatencySummary> const& rows, std::size_t of, std::size_t over) {
+    return std::max(of, over) < rows.size() ? ratio(rows[of], rows[over]) : 0;
 }
 
 double microseconds(double nanoseconds) { return nanoseconds / 1000; }
@@ -46,23 +52,6 @@ nlohmann::json to_json(OwnerKills const& result) {
             {"failure", result.failure}};
 }
 
-std::string stalls_table(std::vector<IpcStall> const& stalls) {
-    std::string text =
-        fmt::format("{:<34}{:>12}{:>12}{:>12}\n", "calls of one, us", "count", "p99.9", "longest");
-    for (IpcStall const& stall : stalls) {
-        auto const row = [&](char const* what, LatencySummary const& calls) {
-            text +=
-                fmt::format("{:<34}{:>12}{:>12.1f}{:>12.1f}\n",
-                            fmt::format("{} (rings in {} memory)", what, rings(stall)), calls.count,
-                            microseconds(calls.p999_ns), microseconds(calls.max_ns));
-        };
-        row("alone", stall.alone);
-        row("others attach", stall.attach);
-        row("others exit", stall.exit);
-    }
-    return text;
-}
-
 std::vector<LatencySummary> rows_of(IpcBuffers const& buffers) {
     std::vector<LatencySummary> rows{buffers.store};
     rows.insert(rows.end(), buffers.parts.begin(), buffers.parts.end());
@@ -70,16 +59,37 @@ std::vector<LatencySummary> rows_of(IpcBuffers const& buffers) {
     return rows;
 }
 
+}  // namespace
+
+std::string stalls_table(std::vector<IpcStall> const& stalls) {
+    std::string text = fmt::format("\n{:<42}{:>12}{:>12}{:>12}\n", "calls of one client, us",
+                                   "count", "p99.9", "longest");
+    for (IpcStall const& stall : stalls) {
+        auto const row = [&](char const* what, LatencySummary const& calls) {
+            text +=
+                fmt::format("{:<42}{:>12}{:>12.1f}{:>12.1f}\n",
+                            fmt::format("{} (rings in {} memory)", what, rings(stall)), calls.count,
+                            microseconds(calls.p999_ns), microseconds(calls.max_ns));
+        };
+        row("alone", stall.alone);
+        row("while others attach", stall.attach);
+        row("while others exit", stall.exit);
+    }
+    return text;
+}
+
 std::string buffers_text(IpcBuffers const& buffers) {
     std::string text = fmt::format(
-        "a buffer of {} bytes from one process to another, made, written, sealed and "
-        "got; and by cuMemAlloc, cuMemcpyHtoD and CUDA IPC, without a store and with one, as "
-        "vineyard does it\n{}",
+        "\na buffer of {} bytes from one process to another: created, written, sealed and got; "
+        "and\n"
+        "by cuMemAlloc, cuMemcpyHtoD and CUDA IPC, without a store and, as vineyard does, with "
+        "one\n{}",
         buffers.bytes, latency_table(rows_of(buffers)));
     if (buffers.why_no_cuda_ipc.empty()) {
-        return text + fmt::format("over the store, p50: {:.2f} without a store, {:.2f} with one\n",
-                                  ratio(buffers.rivals.at(0), buffers.store),
-                                  ratio(buffers.rivals.at(1), buffers.store));
+        return text +
+               fmt::format("p50 over the store's: CUDA IPC {:.2f}, CUDA IPC with a store {:.2f}\n",
+                           ratio(buffers.rivals.front(), buffers.store),
+                           ratio(buffers.rivals.back(), buffers.store));
     }
     return text + fmt::format("CUDA IPC was not measured: {}\n", buffers.why_no_cuda_ipc);
 }
@@ -87,9 +97,8 @@ std::string buffers_text(IpcBuffers const& buffers) {
 std::string kills_text(ClientKills const& result) {
     if (result.kills == 0) return "";
     return fmt::format(
-        "{} of {} kills of a client left all as it should be; {} requests of those that were not "
-        "killed were answered at the end. The owner had {} descriptors and {} mappings before, {} "
-        "and {} after.\n{}",
+        "\n{} of {} kills of a client lost nothing; the other clients' {} requests were answered. "
+        "The owner had {} descriptors and {} mappings before, {} and {} after.\n{}",
         result.ok, result.kills, result.commands, result.before.descriptors, result.before.mappings,
         result.after.descriptors, result.after.mappings,
         result.failure.empty() ? "" : fmt::format("the first failure: {}\n", result.failure));
@@ -98,19 +107,22 @@ std::string kills_text(ClientKills const& result) {
 std::string kills_text(OwnerKills const& result) {
     if (result.kills == 0) return "";
     return fmt::format(
-        "{} of {} kills of the owner left all as it should be, {} more later than after {:.0f} ms; "
-        "the last client knew after {:.1f} ms, the last owner had ended after {:.1f}. Sent {}, "
-        "answered {}, unknown {}.\n{}",
+        "\n{} of {} kills of the owner lost nothing, {} more were noticed later than after {:.0f} "
+        "ms; "
+        "the slowest client noticed after {:.1f} ms, the slowest owner ended after {:.1f} ms. "
+        "Requests: {} sent, {} answered, {} unknown.\n{}",
         result.ok, result.kills, result.late, owner_gone_us / 1000, result.longest_us / 1000,
         result.longest_end_us / 1000, result.sent, result.answered, result.unknown,
         result.failure.empty() ? "" : fmt::format("the first failure: {}\n", result.failure));
 }
 
-}  // namespace
-
 nlohmann::json to_json(IpcReport const& report) {
-    nlohmann::json rows = json_array(report.calls);
-    for (nlohmann::json const& row : json_array(report.clients)) rows.push_back(row);
+    nlohmann::json rows = nlohmann::json::array();
+    for (auto const& part : {report.calls, report.clients}) {
+        for (LatencySummary const& each : part) {
+            if (each.count != 0) rows.push_back(to_json(each));
+        }
+    }
     for (IpcStall const& stall : report.stalls) {
         for (LatencySummary const& calls : {stall.alone, stall.attach, stall.exit}) {
             nlohmann::json row = to_json(calls);
@@ -119,21 +131,22 @@ nlohmann::json to_json(IpcReport const& report) {
         }
     }
     for (LatencySummary const& each : rows_of(report.buffers)) {
+        if (report.buffers.bytes == 0) break;  // an interrupt came before
         nlohmann::json row = to_json(each);
         row["bytes"] = report.buffers.bytes;
         rows.push_back(row);
     }
     nlohmann::json json{{"results", rows},
-                        {"call_over_in_process", ratio(report.calls.at(2), report.calls.at(0))},
+                        {"call_over_in_process", ratio(report.calls, 2, 0)},
                         {"clients", report.client_count},
                         {"kernel", kernel(report.blocks)},
-                        {"clients_over_1", ratio(report.clients.at(1), report.clients.at(0))},
+                        {"clients_over_1", ratio(report.clients, 1, 0)},
                         {"seed", report.seed}};
-    if (report.buffers.why_no_cuda_ipc.empty()) {
+    if (!report.buffers.rivals.empty()) {
         IpcBuffers const& buffers = report.buffers;
-        json["store_get_over_bare_cuda_ipc"] = ratio(buffers.rivals.at(0), buffers.store);
-        json["store_get_over_cuda_ipc"] = ratio(buffers.rivals.at(1), buffers.store);
-    } else {
+        json["store_get_over_bare_cuda_ipc"] = ratio(buffers.rivals.front(), buffers.store);
+        json["store_get_over_cuda_ipc"] = ratio(buffers.rivals.back(), buffers.store);
+    } else if (!report.buffers.why_no_cuda_ipc.empty()) {
         json["why_no_cuda_ipc"] = report.buffers.why_no_cuda_ipc;
     }
     if (report.client_kills.kills != 0) {
@@ -147,33 +160,40 @@ nlohmann::json to_json(IpcReport const& report) {
     return json;
 }
 
-std::string ipc_text(IpcReport const& report) {
+std::string calls_text(IpcReport const& report) {
     std::vector<LatencySummary> rows = report.calls;
     rows.insert(rows.end(), report.clients.begin(), report.clients.end());
+    std::erase_if(rows, [](LatencySummary const& each) { return each.count == 0; });
     return fmt::format(
-        "calls, 48 bytes each way, from this process, by a connection to itself, and from another "
-        "process; and of one other process, and of {} at once; the kernel is one of {}\n{}"
-        "other process over in process, p50: {:.3f}; {} clients over one: {:.3f}\n{}{}"
-        "seed {}\n{}{}",
-        report.client_count, kernel(report.blocks), latency_table(rows),
-        ratio(report.calls.at(2), report.calls.at(0)), report.client_count,
-        ratio(report.clients.at(1), report.clients.at(0)), stalls_table(report.stalls),
-        buffers_text(report.buffers), report.seed, kills_text(report.client_kills),
-        kills_text(report.owner_kills));
+        "\ncalls, 48 bytes each way, of a kernel with {1}: from this process, through a "
+        "connection\n"
+        "to itself, from another process; from one and from {0} other processes at once\n{2}"
+        "p50: other process over in-process {3:.3f}, {0} clients over one {4:.3f}\n",
+        report.client_count, kernel(report.blocks), latency_table(rows), ratio(report.calls, 2, 0),
+        ratio(report.clients, 1, 0));
+}
+
+std::string ipc_summary(IpcReport const& report) {
+    if (report.calls.size() < 3) return "";
+    return fmt::format(
+        "a call from another process: p50 {:.2f} us, p99 {:.2f} us, {:.2f} times an "
+        "in-process call\n",
+        microseconds(report.calls[2].p50_ns), microseconds(report.calls[2].p99_ns),
+        ratio(report.calls, 2, 0));
 }
 
 void require_sound(IpcReport const& report) {
     ClientKills const& clients = report.client_kills;
     OwnerKills const& owners = report.owner_kills;
     if (!clients.sound()) {
-        throw Error("ipc", fmt::format("{} of {} kills of a client went right: {}", clients.ok,
+        throw Error("ipc", fmt::format("{} of {} kills of a client lost nothing: {}", clients.ok,
                                        clients.kills,
-                                       clients.failure.empty() ? "the owner's descriptors or "
-                                                                 "mappings are not as before"
+                                       clients.failure.empty() ? "the number of the owner's "
+                                                                 "descriptors or mappings changed"
                                                                : clients.failure));
     }
     if (!owners.sound()) {
-        throw Error("ipc", fmt::format("{} of {} kills of the owner went right: {}",
+        throw Error("ipc", fmt::format("{} of {} kills of the owner lost nothing: {}",
                                        owners.ok + owners.late, owners.kills, owners.failure));
     }
 }

@@ -9,6 +9,7 @@
 
 #include "ipc/ipc.hpp"
 #include "ipc/peer.hpp"
+#include "measure/interrupt.hpp"
 
 namespace carillon::tool {
 namespace {
@@ -94,7 +95,7 @@ OwnerKills kill_owners(IpcOptions const& options, Progress const& progress) {
     Owners owners(options);
     OwnerKills result;
     std::mt19937_64 random(options.seed);
-    while (result.kills < options.owner_kills) {
+    while (result.kills < options.owner_kills && !interrupted()) {
         ++result.kills;
         try {
             owners.kill_one(std::chrono::microseconds(random() % longest_delay_us), result);

@@ -10,6 +10,7 @@
 #include "ipc/ipc.hpp"
 #include "ipc/peer.hpp"
 #include "ipc/shared_kernel.hpp"
+#include "measure/interrupt.hpp"
 
 namespace carillon::tool {
 namespace {
@@ -99,7 +100,7 @@ IpcStall measure_ipc_stall(Device const& device, IpcOptions const& options, bool
     SocketFolder const folder;
     Server const server = kernel.serve(folder.socket());
     RestlessClient client(folder.socket(), options.blocks);
-    for (std::uint32_t i = 0; i < options.visits; ++i) {
+    for (std::uint32_t i = 0; i < options.visits && !interrupted(); ++i) {
         visit_once(client, {.role = "visit",
                             .path = folder.socket(),
                             .number = 2,

@@ -72,6 +72,7 @@ void run_level(LoadTarget& target, Running& running, std::uint32_t count) {
 }
 
 void finish(Running& running, std::vector<LoadLevel>& levels) {
+    if (running.achieved.empty()) return;  // an interrupt came before
     running.level.latency = summarize(running.level.latency.name, running.samples);
     std::sort(running.achieved.begin(), running.achieved.end());
     running.level.achieved = running.achieved[running.achieved.size() / 2];
@@ -114,11 +115,11 @@ LoadResult run_load(Device const& device, LoadOptions const& options, Progress c
     std::uint32_t const samples = options.samples.value_or(
         device.traits().shares_processors ? emulated_samples : gpu_samples);
     if (options.rounds == 0 || samples < options.rounds) {
-        throw UsageError("load", "as many samples as rounds are needed, and one round at least");
+        throw UsageError("load", "there must be at least one round, and one sample per round");
     }
     LoadResult result;
     load_channel(device, options, samples, progress, result);
-    load_launches(device, options, samples, result);
+    if (!interrupted()) load_launches(device, options, samples, result);
     return result;
 }
 

@@ -44,6 +44,8 @@ struct LoadResult {
 
 [[nodiscard]] nlohmann::json to_json(LoadLevel const& level);
 [[nodiscard]] std::string load_table(LoadResult const& result);
+// The main figures in a line.
+[[nodiscard]] std::string load_summary(LoadResult const& result);
 
 [[nodiscard]] std::unique_ptr<Command> make_load_command();
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 
 #include "command/common.hpp"
@@ -15,23 +14,24 @@ class LoadCommand final : public Command {
    public:
     void add_options(CLI::App& command_line) override {
         common_.add_to(command_line);
-        command_line.add_option("--samples", options_.samples, "of each level")
-            ->check(CLI::Range(1U, 100'000'000U));
-        command_line.add_option("--rounds", options_.rounds, "in which the levels take turns")
-            ->check(CLI::Range(1U, 1000U));
-        command_line.add_option("--capacity", options_.capacity, "slots, a power of two");
+        add_number(command_line, "--samples", options_.samples, 1U, 100'000'000U,
+                   "time N calls at each rate (default: 200000, or 20000 on the emulated device)");
+        add_rounds(command_line, options_.rounds);
+        add_capacity(command_line, options_.capacity);
     }
 
     void run() override {
         options_.rounds = std::min(options_.rounds, options_.samples.value_or(options_.rounds));
-        Device const device = common_.open();
+        Device const device = common_.open_for_measurement();
+        common_.print(headline("calls on a schedule", device.info()) +
+                      fmt::format("a time begins when the call is due and ends with its reply; "
+                                  "reading the clock takes {:.0f} ns of it\n",
+                                  clock_cost_ns()));
         LoadResult const measured = run_load(device, options_, show_progress);
+        common_.print(load_table(measured) + load_summary(measured));
         nlohmann::json env = environment(device.info());
         env["rounds"] = options_.rounds;
         env["capacity"] = options_.capacity;
-        common_.print(fmt::format(
-            "{}ns from when a call was due to its reply, {:.0f} of them the clock's own cost\n{}",
-            headline(device.info()), env["clock_cost_ns"].get<double>(), load_table(measured)));
         common_.write({{"environment", env},
                        {"channel_per_second", measured.channel_per_second},
                        {"launch_per_second", measured.launch_per_second},

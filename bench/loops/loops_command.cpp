@@ -2,9 +2,9 @@
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <array>
 #include <carillon/error.hpp>
+#include <chrono>
 #include <iostream>
 #include <sstream>
 #include <string>
@@ -12,11 +12,18 @@
 #include <vector>
 
 #include "command/common.hpp"
+#include "command/time_option.hpp"
 #include "loops/loops.hpp"
+#include "measure/interrupt.hpp"
 #include "report/environment.hpp"
 
 namespace carillon::tool {
 namespace {
+
+using namespace std::chrono_literals;
+
+// Google Benchmark has no other way to end before the last loop.
+struct EndedEarly {};
 
 // A table for people below the line that names the device, and Google Benchmark's JSON of the same
 // runs. Google Benchmark's facts about the machine are left out, since each of our reports has
@@ -35,7 +42,9 @@ class TableAndJson final : public benchmark::ConsoleReporter {
     }
     void ReportRuns(std::vector<Run> const& runs) override {
         ConsoleReporter::ReportRuns(runs);
+        GetOutputStream().flush();
         json_.ReportRuns(runs);
+        if (interrupted()) throw EndedEarly{};
     }
     void Finalize() override { json_.Finalize(); }
 
@@ -65,19 +74,17 @@ class LoopsCommand final : public Command {
    public:
     void add_options(CLI::App& command_line) override {
         common_.add_to(command_line);
-        command_line.add_option("--filter", filter_,
-                                "run only loops whose name this pattern finds");
         command_line
-            .add_option("--min-time", seconds_,
-                        "seconds that each loop takes at least (default 0.5)")
-            ->check(CLI::Range(0.001, 3600.0));
+            .add_option("--filter", filter_, "run only loops whose name matches this pattern")
+            ->option_text("PATTERN");
+        add_time(command_line, "--min-time", time_, 1ms, 1h, "run each loop for at least TIME");
     }
 
     void run() override {
-        Device const device = common_.open();
+        Device const device = common_.open_for_measurement();
         add_publish_loops(device);
         add_chunk_loops(device);
-        nlohmann::json const rows = measure(headline(device.info()));
+        nlohmann::json const rows = measure(headline("loops on one CPU thread", device.info()));
         benchmark::ClearRegisteredBenchmarks();
         require_success(rows);
         common_.write({{"results", rows}}, device.info());
@@ -85,21 +92,27 @@ class LoopsCommand final : public Command {
 
    private:
     [[nodiscard]] nlohmann::json measure(std::string const& device) {
-        std::array<std::string, 3> words{"carillon-bench", "--benchmark_filter=" + filter_,
-                                         fmt::format("--benchmark_min_time={}", seconds_)};
+        std::array<std::string, 3> words{
+            "carillon-bench", "--benchmark_filter=" + filter_,
+            fmt::format("--benchmark_min_time={}", std::chrono::duration<double>(time_).count())};
         std::array<char*, 3> arguments{words[0].data(), words[1].data(), words[2].data()};
         int count = 3;
         benchmark::Initialize(&count, arguments.data());
-        TableAndJson reporter(common_.wants_json() ? std::cerr : std::cout, device);
-        if (benchmark::RunSpecifiedBenchmarks(&reporter) == 0) {
-            throw UsageError("loops", fmt::format("no loop has \"{}\" in its name", filter_));
+        TableAndJson reporter(common_.json().takes_standard_output() ? std::cerr : std::cout,
+                              device);
+        try {
+            if (benchmark::RunSpecifiedBenchmarks(&reporter) == 0) {
+                throw UsageError("loops", fmt::format("no loop matches \"{}\"", filter_));
+            }
+        } catch (EndedEarly const&) {
+            reporter.Finalize();
         }
         return reporter.rows();
     }
 
     CommonOptions common_;
     std::string filter_ = ".";
-    double seconds_ = 0.5;
+    std::chrono::nanoseconds time_ = 500ms;
 };
 
 }  // namespace

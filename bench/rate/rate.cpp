@@ -11,11 +11,11 @@ namespace carillon::tool {
 
 std::vector<RateResult> run_rate(Device const& device, RateOptions const& options,
                                  Progress const& progress) {
-    if (options.rounds == 0) throw UsageError("rate", "one round at least is needed");
+    if (options.rounds == 0) throw UsageError("rate", "there must be at least one round");
     if (options.warps == 0 || options.warps > 32) {
-        throw UsageError("rate", "a block has 1 to 32 warps");
+        throw UsageError("rate", "a block has 1 to 32 warps, not " + std::to_string(options.warps));
     }
-    if (options.batch == 0) throw UsageError("rate", "a push is of one message at least");
+    if (options.batch == 0) throw UsageError("rate", "a push has at least one message");
     RateStage const stage{device, options, detail::cpu::available_processors()};
     RateMeasures measures;
     add_line_measures(stage, measures);
@@ -31,6 +31,7 @@ std::vector<RateResult> run_rate(Device const& device, RateOptions const& option
                [&](std::size_t m) { rounds[m].push_back(measures[m]->run(each)); });
     std::vector<RateResult> results;
     for (std::size_t m = 0; m < measures.size(); ++m) {
+        if (rounds[m].empty()) continue;  // an interrupt came before
         results.push_back(over_rounds(measures[m]->name(), measures[m]->unit(), rounds[m]));
         results.back().parameters = measures[m]->parameters();
     }

@@ -46,6 +46,8 @@ struct RateResult {
 [[nodiscard]] nlohmann::json to_json(RateResult const& result);
 // A table for people: millions a second, or nanoseconds.
 [[nodiscard]] std::string rate_table(std::vector<RateResult> const& results);
+// The main figures in a line.
+[[nodiscard]] std::string rate_summary(std::vector<RateResult> const& results);
 
 [[nodiscard]] std::unique_ptr<Command> make_rate_command();
 

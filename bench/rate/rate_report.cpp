@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+
 #include "rate/rate.hpp"
 
 namespace carillon::tool {
@@ -16,20 +19,47 @@ nlohmann::json to_json(RateResult const& result) {
     return json;
 }
 
+namespace {
+
+std::string threads_text(int threads) {
+    return fmt::format("  {} thread{}", threads, threads == 1 ? "" : "s");
+}
+
+}  // namespace
+
 std::string rate_table(std::vector<RateResult> const& results) {
     std::string text =
-        fmt::format("{:<24}{:>10}{:>10}{:>10}{:>8}\n", "", "median", "min", "max", "");
+        fmt::format("{:<26}{:>14}{:>14}{:>14}{:>6}\n", "", "median", "min", "max", "");
     for (RateResult const& each : results) {
         bool const ns = each.unit == RateUnit::ns;
         double const unit = ns ? 1 : 1e6;
-        text +=
-            fmt::format("{:<24}{:>10.2f}{:>10.2f}{:>10.2f}{:>8}{}\n", each.name, each.median / unit,
-                        each.min / unit, each.max / unit, ns ? "ns" : "M/s",
-                        each.parameters.contains("producers")
-                            ? fmt::format("  {} threads", each.parameters["producers"].get<int>())
-                            : "");
+        text += fmt::format("{:<26}{:>14.2f}{:>14.2f}{:>14.2f}{:>6}{}\n", each.name,
+                            each.median / unit, each.min / unit, each.max / unit, ns ? "ns" : "M/s",
+                            each.parameters.contains("producers")
+                                ? threads_text(each.parameters["producers"].get<int>())
+                                : "");
     }
     return text;
+}
+
+std::string rate_summary(std::vector<RateResult> const& results) {
+    struct Part {
+        char const* name;
+        char const* text;
+    };
+    constexpr std::array<Part, 3> parts{
+        {{"lines-1p1c", "one thread to one ring: {:.2f} M/s"},
+         {"lines-8p8r", "threads with rings of their own: {:.2f} M/s"},
+         {"try-push-single", "a push: {:.0f} ns"}}};
+    std::string text;
+    for (Part const& part : parts) {
+        auto const found = std::ranges::find(results, part.name, &RateResult::name);
+        if (found == results.end()) continue;
+        double const unit = found->unit == RateUnit::ns ? 1 : 1e6;
+        text +=
+            (text.empty() ? "" : "; ") + fmt::format(fmt::runtime(part.text), found->median / unit);
+    }
+    return text.empty() ? text : text + '\n';
 }
 
 }  // namespace carillon::tool

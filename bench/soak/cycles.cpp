@@ -4,6 +4,7 @@
 #include <chrono>
 #include <exception>
 
+#include "measure/interrupt.hpp"
 #include "soak/soak.hpp"
 
 namespace carillon::tool {
@@ -27,12 +28,13 @@ void start_call_stop(Device const& device, std::uint64_t number) {
 }  // namespace
 
 CyclesResult run_cycles(Device const& device, std::uint64_t cycles, Progress const& progress) {
-    if (cycles == 0) throw UsageError("soak", "one cycle at least is needed");
+    if (cycles == 0) throw UsageError("soak", "there must be at least one cycle");
     CyclesResult result;
     std::uint64_t const warm_after = (cycles + 9) / 10;
     std::uint64_t const threads = read_soak_usage().threads;
     auto const start = std::chrono::steady_clock::now();
-    for (std::uint64_t i = 1; i <= cycles && result.failures < most_cycle_failures; ++i) {
+    for (std::uint64_t i = 1;
+         i <= cycles && result.failures < most_cycle_failures && !interrupted(); ++i) {
         try {
             start_call_stop(device, i);
             ++result.cycles;
@@ -44,6 +46,7 @@ CyclesResult run_cycles(Device const& device, std::uint64_t cycles, Progress con
     }
     std::chrono::duration<double> const elapsed = std::chrono::steady_clock::now() - start;
     result.per_second = static_cast<double>(result.cycles) / elapsed.count();
+    if (result.memory.warm.threads == 0) result.memory.warm = read_soak_usage(threads);
     result.memory.end = read_soak_usage(result.memory.warm.threads);
     return result;
 }

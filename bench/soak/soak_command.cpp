@@ -1,50 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
-
-#include <CLI/CLI.hpp>
+#include <chrono>
 
 #include "command/common.hpp"
+#include "command/time_option.hpp"
 #include "report/environment.hpp"
 #include "soak/soak.hpp"
 
 namespace carillon::tool {
 namespace {
 
+using namespace std::chrono_literals;
+
 class SoakCommand final : public Command {
    public:
     void add_options(CLI::App& command_line) override {
         common_.add_to(command_line);
-        auto* const seconds = command_line.add_option("--seconds", options_.seconds, "of the load")
-                                  ->check(CLI::Range(0.001, 2'592'000.0));
-        auto* const minutes =
-            command_line
-                .add_option_function<double>(
-                    "--minutes", [this](double some) { options_.seconds = 60 * some; },
-                    "instead of seconds")
-                ->check(CLI::Range(0.001, 43'200.0))
-                ->excludes(seconds);
-        auto* const load =
-            command_line.add_option("--load", options_.load_percent, "percent of the highest rate")
-                ->check(CLI::Range(1U, 100U));
+        auto* const time =
+            add_time(command_line, "--time", time_, 1ms, 720h, "send calls for TIME");
+        auto* const load = add_number(command_line, "--load", options_.load_percent, 1U, 100U,
+                                      "send at N percent of the highest rate");
         auto* const channels =
-            command_line.add_option("--channels", options_.channels, "each with a block")
-                ->check(CLI::Range(1U, 1024U));
-        auto* const lines = command_line.add_option("--lines", options_.lines, "of a message")
-                                ->check(CLI::IsMember({1, 2, 16}));
-        auto* const cycles =
-            command_line.add_option("--cycles", cycles_, "no load: start, call and stop so often")
-                ->check(CLI::Range(1U, 100'000'000U));
-        for (auto* const of_a_load : {seconds, minutes, load, channels, lines}) {
+            add_number(command_line, "--channels", options_.channels, 1U, 1024U,
+                       "send through N channels, each with its own block (default: a few)");
+        auto* const lines =
+            command_line.add_option("--lines", options_.lines, "send messages of 1, 2 or 16 lines")
+                ->check(CLI::IsMember({1, 2, 16}))
+                ->option_text("N");
+        auto* const cycles = add_number(command_line, "--cycles", cycles_, 1U, 100'000'000U,
+                                        "start, call and stop a kernel N times instead")
+                                 ->default_str("");
+        for (auto* const of_a_load : {time, load, channels, lines}) {
             cycles->excludes(of_a_load);
         }
     }
 
     void run() override {
-        Device const device = common_.open();
+        options_.seconds = std::chrono::duration<double>(time_).count();
+        Device const device = common_.open_for_measurement();
         if (cycles_ != 0) {
+            common_.print(headline("starts and stops of a kernel", device.info()));
             CyclesResult const result = run_cycles(device, cycles_, show_progress);
             report(device, result, cycles_text(result));
         } else {
+            common_.print(headline("calls under a long load", device.info()));
             SoakResult const result = run_soak(device, options_, show_progress);
             report(device, result, soak_text(result));
         }
@@ -52,12 +50,14 @@ class SoakCommand final : public Command {
 
    private:
     template <class Result>
-    void report(Device const& device, Result const& result, std::string const& text) const {
-        common_.print(headline(device.info()) + text);
+    void report(Device const& device, Result const& result, std::string const& text) {
+        common_.print(text);
         common_.write(to_json(result), device.info());
         require_sound(result);
+        common_.print("verdict: nothing was lost, and nothing grew\n");
     }
 
+    std::chrono::nanoseconds time_ = 60s;
     CommonOptions common_;
     SoakOptions options_;
     std::uint64_t cycles_ = 0;  // starts and stops instead of a load

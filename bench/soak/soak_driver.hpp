@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "measure/interrupt.hpp"
 #include "soak/check.hpp"
 #include "soak/soak.hpp"
 
@@ -128,7 +129,7 @@ class SoakDriver {
         auto const between_ticks = std::min<SoakClock::duration>(soak_tick, duration / 10);
         SoakClock::duration elapsed{0};
         SoakClock::duration next_tick{0};
-        while (elapsed < duration) {
+        while (elapsed < duration && !interrupted()) {
             std::uint64_t const due = due_by(elapsed, each_per_ns);
             bool moved = false;
             for (std::size_t i = 0; i < lanes_.size(); ++i) {

@@ -67,7 +67,8 @@ nlohmann::json to_json(CyclesResult const& result) {
 std::string soak_text(SoakResult const& result) {
     SoakCounts const& counts = result.counts;
     std::string text = fmt::format(
-        "{:.1f} s on {} channel{}, {} line{} a message, {} % of {:.0f} requests a second: {:.0f} "
+        "{:.1f} s on {} channel{}, {} line{} per message, {} % of {:.0f} requests/s: {:.0f} "
+        "requests/s "
         "achieved\n"
         "{:<14}{:>12}{:>12}{:>12}{:>12}{:>12}\n{:<14}{:>12}{:>12}{:>12}{:>12}{:>12}\n",
         result.seconds, result.channels, result.channels == 1 ? "" : "s", result.lines,
@@ -80,9 +81,9 @@ std::string soak_text(SoakResult const& result) {
 }
 
 std::string cycles_text(CyclesResult const& result) {
-    std::string text = fmt::format("{} starts and stops, {} failed, {:.1f} a second\n",
+    std::string text = fmt::format("{} starts and stops, {} failed, {:.1f} per second\n",
                                    result.cycles, result.failures, result.per_second);
-    if (result.failures != 0) text += fmt::format("the first: {}\n", result.first_failure);
+    if (result.failures != 0) text += fmt::format("the first failure: {}\n", result.first_failure);
     return text + memory_table(result.memory);
 }
 

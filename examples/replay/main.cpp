@@ -16,7 +16,6 @@
 namespace carillon::example {
 namespace {
 
-using tool::headline;
 using tool::LatencySummary;
 
 class ReplayCommand final : public tool::Command {
@@ -25,22 +24,22 @@ class ReplayCommand final : public tool::Command {
         common_.add_to(command_line);
         command_line
             .add_option(
-                "file", path_,
-                "a DBN file (version 1 to 3, also .zst) with market-by-order records; - for "
-                "standard input")
+                "FILE", path_,
+                "send the market-by-order records of this DBN file (version 1 to 3, also .zst); - "
+                "reads standard input")
             ->required();
     }
 
     void run() override {
         dbn::MboFile const file = dbn::MboFile::read(path_);
         Device const device = common_.open();
+        common_.print(tool::headline("one call per record", device.info()));
         ReplayResult result = run_replay(device, file, {}, tool::show_progress);
         LatencySummary const latency = tool::summarize("call", result.latencies_ns);
         common_.print(
-            fmt::format("{}{} records of {} bytes of {}\n{}{}{}", headline(device.info()),
-                        result.records, sizeof(MboRecord), path_ == "-" ? "standard input" : path_,
-                        skipped_text(file.skipped()), tally_table(result.device, result.host),
-                        tool::latency_table({latency})));
+            fmt::format("{} records of {} bytes from {}\n{}{}{}", result.records, sizeof(MboRecord),
+                        path_ == "-" ? "standard input" : path_, skipped_text(file.skipped()),
+                        tally_table(result.device, result.host), tool::latency_table({latency})));
         bool const agree = result.device == result.host;
         common_.write({{"file", std::filesystem::path(path_).filename().string()},
                        {"records", result.records},
@@ -62,7 +61,11 @@ class ReplayCommand final : public tool::Command {
 std::unique_ptr<tool::Command> make_replay_command() { return std::make_unique<ReplayCommand>(); }
 
 constexpr tool::CommandEntry command[] = {
-    {"replay", "sends an order-by-order feed, one call a record, and checks the tallies",
+    {"Measure", "replay", "send an order-by-order feed, one call per record, and check the tallies",
+     "The kernel and the host each keep a tally of the feed. The exit status is 1 if the "
+     "tallies differ.",
+     "  replay day.dbn.zst                    send a file\n"
+     "  zstdcat day.dbn.zst | replay -        send standard input",
      make_replay_command}};
 
 }  // namespace
@@ -70,5 +73,6 @@ constexpr tool::CommandEntry command[] = {
 
 int main(int argc, char** argv) {
     using namespace carillon;
-    return tool::run_program({"replay", example::command[0].what, example::command}, argc, argv);
+    return tool::run_program({"replay", example::command[0].what, "", example::command}, argc,
+                             argv);
 }

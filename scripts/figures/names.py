@@ -103,16 +103,16 @@ COPIES = (
 )
 # The table of README.md: part of the results, row, plain name.
 SHORT = (
-    ("results", "call", "**Carillon: a 48-byte command and its reply**"),
-    ("users", "call-12/12", "Carillon: 12 bytes each way"),
-    ("users", "call-768/768", "Carillon: 768 bytes each way"),
-    ("users", "pool-8-threads", "Carillon: 8 threads share a pool"),
-    ("users", "call-after-sleep", "Carillon: first call after the thread slept {pause}"),
-    ("results", "raw-flag-near", "Lower bound: a bare 4-byte flag each way, as in gdrcopy's pplat"),
-    ("results", "pinned-flag", "Alternative: flags in pinned memory, polled by hand"),
-    ("results", "stream-write", "Alternative: `cuStreamWriteValue32` to a running kernel"),
-    ("results", "graph-sync", "Alternative: a CUDA graph, launched and waited for"),
-    ("results", "launch-sync", "Alternative: a kernel, launched and waited for"),
+    ("results", "call", "**Carillon: `call`, 48 bytes each way**"),
+    ("users", "call-12/12", "Carillon: `call`, 12 bytes each way"),
+    ("users", "call-768/768", "Carillon: `call`, 768 bytes each way"),
+    ("users", "pool-8-threads", "Carillon: 8 threads at once that share the blocks of one kernel, each call"),
+    ("users", "call-after-sleep", "Carillon: the first call after the thread slept {pause}"),
+    ("results", "raw-flag-near", "Lower bound: a bare 4-byte flag each way, no queue and no handler (the method of gdrcopy's pplat, our code)"),
+    ("results", "pinned-flag", "Alternative: 4-byte flags in pinned host memory, polled by hand"),
+    ("results", "stream-write", "Alternative: `cuStreamWriteValue32` to a running kernel, 4 bytes"),
+    ("results", "graph-sync", "Alternative: an empty CUDA graph, launched and waited for"),
+    ("results", "launch-sync", "Alternative: an empty kernel, launched and waited for"),
     ("peers", "cudaq-device-call", "Alternative: CUDA-Q Realtime as shipped \\*"),
     ("peers", "cudaq-device-call-spin", "Alternative: CUDA-Q Realtime, its sleeps removed \\*"),
 )
@@ -120,6 +120,7 @@ HEADLINE = (
     ("launch-sync", "a kernel launch takes"),
     ("graph-sync", "a CUDA graph"),
     ("pinned-flag", "pinned memory polled by hand"),
+    ("raw-flag-near", "a bare flag, the lower bound of the bus,"),
 )
 
 

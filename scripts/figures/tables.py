@@ -150,7 +150,7 @@ def headline(folder):
     others = [(name, what) for name, what in names.HEADLINE if name in rows]
     listed = [f"{what} {us(rows[name]['p50_ns'])} us" for name, what in others]
     device = f"an {env['device']}" if env["device"].startswith("NVIDIA") else f"the {env['device']}"
-    text = f"On {device}, a command of 48 bytes and its reply take **{us(rows['call']['p50_ns'])} us** (p50"
+    text = f"On {device}, a call with 48 bytes each way takes **{us(rows['call']['p50_ns'])} us** (p50"
     text += f", commit {targets.commit_of(rtt)[:10]})."
     if listed:
         joined = ", ".join(listed[:-1]) + " and " + listed[-1] if len(listed) > 1 else listed[0]
@@ -174,9 +174,12 @@ def short(folder):
         if name in parts[part]
     ]
     lines = [
-        f"From the CPU to a running kernel and back, in microseconds. {machine(rtt['environment'])}:",
+        f"From the CPU to a running kernel and back. {machine(rtt['environment'])}; "
+        f"{rtt['environment']['processors']} processors:"
+        if rtt["environment"].get("processors")
+        else f"From the CPU to a running kernel and back. {machine(rtt['environment'])}:",
         "",
-        *table(("", "p50", "p99", "p99.9"), rows),
+        *table(("", "p50, us", "p99, us", "p99.9, us"), rows),
     ]
     if parts["peers"]:
         there = peers["environment"]

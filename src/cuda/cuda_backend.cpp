@@ -262,7 +262,7 @@ void CudaBackend::prepare_program() {
 
 void CudaBackend::prepare_program(ProgramCode& code, std::size_t least) {
     code.load();
-    reserve_stack(*context_, stack_bytes_.value_or(code.needed()), least);
+    reserve_stack(*context_, stack_bytes_, code.needed(), least);
 }
 
 // Returns the kernel's function, and loads its code if necessary.

@@ -74,7 +74,7 @@ class LoadedModule final : public LoadedCode {
           context_(std::move(context)),
           memory_(std::make_unique<ModuleMemory>(context_, image)) {
         std::size_t const stack = load_whole_module(memory_->module());
-        reserve_stack(*context_, stack, stack);
+        reserve_stack(*context_, {}, stack, stack);
     }
     ~LoadedModule() override {
         if (backend_->mark().inherited()) {
@@ -154,11 +154,14 @@ StackUse stack_of(CudaContext const& context, std::size_t needed) {
     return use;
 }
 
-void reserve_stack(CudaContext const& context, std::size_t wanted, std::size_t least) {
+void reserve_stack(CudaContext const& context, std::optional<std::size_t> asked_for,
+                   std::size_t used, std::size_t least) {
+    std::size_t const wanted = asked_for.value_or(used);
     auto const& cuda = CudaDriver::get();
     StackUse use = stack_of(context, std::max(wanted, least));
     if (use.needed <= use.limit) return;
-    say_what_it_takes(context, use);
+    // The program has not asked for so much.
+    if (!asked_for || least > *asked_for) say_what_it_takes(context, use);
     CUresult result = set_stack(use.needed);
     if (result == CUDA_ERROR_OUT_OF_MEMORY && least < use.needed) {
         use.needed = least;

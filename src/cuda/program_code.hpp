@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <semaphore>
 #include <span>
 
@@ -56,10 +57,12 @@ class ProgramCode {
 // The stack use in `context`, which is current; the caller gives `needed`. Throws CudaError.
 [[nodiscard]] StackUse stack_of(CudaContext const& context, std::size_t needed);
 
-// Gives each thread `wanted` bytes, or `least` if there is no memory for that; a larger stack
-// stays. Before that a line on stderr says how much memory it takes. Works in the current context,
-// in which no kernel lives. Throws OutOfMemoryError, CudaError.
-void reserve_stack(CudaContext const& context, std::size_t wanted, std::size_t least);
+// Gives each thread the bytes that the program asked for, or else those that its kernels use; or
+// `least` if there is no memory for that. A larger stack stays. Before it takes memory that the
+// program has not asked for, a line on stderr says how much. Works in the current context, in which
+// no kernel lives. Throws OutOfMemoryError, CudaError.
+void reserve_stack(CudaContext const& context, std::optional<std::size_t> asked_for,
+                   std::size_t used, std::size_t least);
 
 // Throws UsageError if a kernel that needs `needed` bytes would make CUDA take more memory.
 void require_stack(CudaContext const& context, std::size_t needed);

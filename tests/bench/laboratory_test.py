@@ -5,6 +5,7 @@ Usage: laboratory_test.py PATH_OF_THE_PROGRAM"""
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -12,7 +13,7 @@ import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
-from program import PROGRAM, ProgramTest, run  # noqa: E402
+from program import PROGRAM, ProgramTest, keys_of, run, run_and_interrupt  # noqa: E402
 
 RATES = {"lines-1p1c", "lines-8p8r", "lines-1p1r", "lines-8p1r", "lines-8p1r-single",
          "lines-8p1r-mutex", "lines-8p1r-mutex-single", "commands-all-sms", "replies",
@@ -33,7 +34,7 @@ class LaboratoryTest(ProgramTest):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "copy.json"
             result = run("copy", "--device", "emulated", "--rounds", "1", "--largest", "5000",
-                         "--json", str(path))
+                         f"--json={path}")
             self.assertEqual(result.returncode, 0, result.stderr)
             report = json.loads(path.read_text())
         self.assertIn("EMULATED", result.stdout)
@@ -53,7 +54,7 @@ class LaboratoryTest(ProgramTest):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "copy.json"
             result = run("copy", "--gdrcopy", "--device", "emulated", "--largest", "131072",
-                         "--json", str(path))
+                         f"--json={path}")
             self.assertEqual(result.returncode, 0, result.stderr)
             report = json.loads(path.read_text())
         self.assertIn("EMULATED", result.stdout)
@@ -73,8 +74,8 @@ class LaboratoryTest(ProgramTest):
     def test_rate_reports_every_measure_and_says_that_it_is_emulated(self):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "rate.json"
-            result = run("rate", "--device", "emulated", "--seconds", "0.05", "--rounds", "2",
-                         "--capacity", "1024", "--json", str(path))
+            result = run("rate", "--device", "emulated", "--time", "50ms", "--rounds", "2",
+                         "--capacity", "1024", f"--json={path}")
             self.assertEqual(result.returncode, 0, result.stderr)
             report = json.loads(path.read_text())
         self.assertIn("EMULATED", result.stdout)
@@ -91,8 +92,8 @@ class LaboratoryTest(ProgramTest):
         self.assertEqual(rows["lines-8p1r-mutex"]["sharing"], "mutex")
 
     def test_idle_tells_what_waking_costs_by_policy(self):
-        result = run("idle", "--device", "emulated", "--calls", "5", "--pause", "100",
-                     "--json", "-")
+        result = run("idle", "--device", "emulated", "--calls", "5", "--pause", "100us",
+                     "--json")
         self.assertEqual(result.returncode, 0, result.stderr)
         report = json.loads(result.stdout)
         self.assertIn("EMULATED", result.stderr)
@@ -109,7 +110,7 @@ class LaboratoryTest(ProgramTest):
 
     def test_ipc_measures_clients_in_other_processes(self):
         result = run("ipc", "--device", "emulated", "--calls", "100", "--clients", "3", "--visits", "2",
-                     "--puts", "20", "--json", "-")
+                     "--puts", "20", "--json")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("EMULATED", result.stderr)
         report = json.loads(result.stdout)
@@ -128,10 +129,11 @@ class LaboratoryTest(ProgramTest):
 
     def test_ipc_loses_nothing_when_processes_are_killed(self):
         result = run("ipc", "--device", "emulated", "--calls", "10", "--clients", "1", "--visits", "1",
-                     "--puts", "10", "--client-kills", "12", "--owner-kills", "3", "--seed", "7", "--json", "-")
+                     "--puts", "10", "--client-kills", "12", "--owner-kills", "3", "--seed", "7", "--json")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("seed 7\n", result.stderr)
         report = json.loads(result.stdout)
+        self.assert_on_the_page_of_commands(keys_of(report))
         self.assertEqual(report["client_kills_ok"], 12)
         clients, owners = report["client_kills"], report["owner_kills"]
         self.assertEqual(clients["failure"], "")
@@ -162,13 +164,15 @@ class LaboratoryTest(ProgramTest):
         self.assertEqual([pid for pid in started if is_running(pid)], [])
 
     def test_a_folder_that_is_not_there_is_named_with_its_variable(self):
-        self.assert_fails(run("ipc", "--device", "emulated", "--calls", "10",
-                              env=dict(os.environ, TMPDIR="/nonexistent")), 1,
-                          "make a folder in /nonexistent (TMPDIR): ENOENT (2): No such file")
+        result = run("ipc", "--device", "emulated", "--calls", "10",
+                     env=dict(os.environ, TMPDIR="/nonexistent"))
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("make a folder in /nonexistent (TMPDIR): ENOENT (2): No such file",
+                      result.stderr)
 
     def test_load_counts_from_when_a_call_was_due(self):
         result = run("load", "--device", "emulated", "--samples", "200", "--rounds", "2",
-                     "--json", "-")
+                     "--json")
         self.assertEqual(result.returncode, 0, result.stderr)
         report = json.loads(result.stdout)
         self.assertGreater(report["channel_per_second"], 0)
@@ -185,7 +189,7 @@ class LaboratoryTest(ProgramTest):
 
     def soak(self, *arguments, **options):
         """What `carillon-bench soak` reports. Memory of a sanitizer's own grows."""
-        result = run("soak", "--device", "emulated", *arguments, "--json", "-", **options)
+        result = run("soak", "--device", "emulated", *arguments, "--json", **options)
         if "CARILLON_SANITIZED" not in os.environ:
             self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("EMULATED", result.stderr)
@@ -199,7 +203,7 @@ class LaboratoryTest(ProgramTest):
         return report
 
     def test_soak_loses_nothing(self):
-        report = self.soak("--seconds", "0.5", "--load", "40", "--channels", "2")
+        report = self.soak("--time", "500ms", "--load", "40", "--channels", "2")
         for wrong in ("lost", "duplicated", "reordered", "corrupted"):
             self.assertEqual(report["soak_" + wrong], 0)
         self.assertGreater(report["soak_commands"], report["soak_abandoned"])
@@ -213,7 +217,7 @@ class LaboratoryTest(ProgramTest):
     def test_soak_with_several_lines_a_message_loses_nothing(self):
         for lines in (2, 16):
             with self.subTest(lines):
-                report = self.soak("--seconds", "0.2", "--channels", "6", "--lines", str(lines))
+                report = self.soak("--time", "200ms", "--channels", "6", "--lines", str(lines))
                 for wrong in ("lost", "duplicated", "reordered", "corrupted"):
                     self.assertEqual(report["soak_" + wrong], 0)
                 self.assertGreater(report["soak_commands"], 0)
@@ -227,13 +231,13 @@ class LaboratoryTest(ProgramTest):
 
     def test_soak_ends_on_one_processor(self):
         one = {min(os.sched_getaffinity(0))}
-        for arguments in (["--minutes", "0.01"], ["--cycles", "5"]):
+        for arguments in (["--time", "0.6"], ["--cycles", "5"]):
             with self.subTest(arguments[0]):
                 self.soak(*arguments, preexec_fn=lambda: os.sched_setaffinity(0, one))
 
     def test_rate_and_load_end_on_one_processor(self):
         one = {min(os.sched_getaffinity(0))}
-        for arguments in (["rate", "--seconds", "0.05", "--rounds", "1"],
+        for arguments in (["rate", "--time", "50ms", "--rounds", "1"],
                           ["load", "--samples", "100"]):
             with self.subTest(arguments[0]):
                 result = run(*arguments, "--device", "emulated",
@@ -241,7 +245,7 @@ class LaboratoryTest(ProgramTest):
                 self.assertEqual(result.returncode, 0, result.stderr)
 
     def test_loops_are_reported_beside_their_rivals(self):
-        result = run("loops", "--device", "emulated", "--min-time", "0.001", "--json", "-")
+        result = run("loops", "--device", "emulated", "--min-time", "1ms", "--json")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("EMULATED", result.stderr)
         report = json.loads(result.stdout)
@@ -256,14 +260,42 @@ class LaboratoryTest(ProgramTest):
                 self.assertGreater(row["real_time"], 0)
 
     def test_loops_run_those_that_a_pattern_finds(self):
-        result = run("loops", "--device", "emulated", "--min-time", "0.001", "--filter", "memcpy",
-                     "--json", "-")
+        result = run("loops", "--device", "emulated", "--min-time", "1ms", "--filter", "memcpy",
+                     "--json")
         names = [row["name"] for row in json.loads(result.stdout)["results"]]
         self.assertEqual(len(names), 3)
         self.assertTrue(all("memcpy" in name for name in names), names)
 
+    def test_an_interrupt_loses_nothing_that_was_measured(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "out.json"
+            for line in (["rate", "--time", "1h", "--rounds", "1000"], ["copy", "--rounds", "1000"],
+                         ["soak", "--time", "1h"], ["soak", "--cycles", "1000000"],
+                         ["ipc", "--calls", "1000", "--clients", "2", "--visits", "1000000"],
+                         ["load", "--samples", "400000"], ["idle", "--calls", "300", "--pause", "1ms"],
+                         ["loops", "--min-time", "50ms"]):
+                with self.subTest(line[0]):
+                    result = run_and_interrupt(*line, "--device", "emulated", f"--json={path}",
+                                               seconds=2.5 if line[0] == "soak" else 0.5)
+                    if "CARILLON_SANITIZED" not in os.environ:  # what it took grew
+                        self.assertEqual(result.returncode, 130, result.stderr)
+                    document = json.loads(path.read_text())
+                    self.assertTrue(document["interrupted"])
+                    self.assertEqual(document["schema_version"], 1)
+                    if line[0] != "loops":  # Google Benchmark has those keys
+                        self.assert_on_the_page_of_commands(keys_of(document))
+
+    def test_help_has_groups(self):
+        text = run("--help").stdout
+        self.assertEqual(re.findall(r"^(Measure|Stress):$", text, re.M), ["Measure", "Stress"])
+        for name in ("rate", "load", "copy", "idle", "loops", "soak", "ipc"):
+            told = run("help", name).stdout
+            self.assertIsNone(re.search(r"UINT|FLOAT|TEXT| in \[|\{", told), told)
+            self.assert_on_the_page_of_commands(set(re.findall(r"^  (--[\w-]+)", told, re.M)))
+        self.assert_fails(run("nosuch"), 2, "unknown subcommand 'nosuch'; see carillon-bench --help")
+
     def test_bad_usage_exits_2(self):
-        for arguments in ([], ["ring"], ["rate", "--seconds", "0"], ["rate", "--seconds", "nan"],
+        for arguments in ([], ["ring"], ["rate", "--time", "0"], ["rate", "--time", "nan"],
                           ["rate", "--rounds", "0"],
                           ["rate", "--device", "emulated", "--capacity", "1000"],
                           ["load", "--samples", "0"],
@@ -271,7 +303,7 @@ class LaboratoryTest(ProgramTest):
                           ["ipc", "--calls", "0"], ["ipc", "--clients", "0"], ["ipc", "--visits", "0"],
                           ["ipc", "--role", "nonsense"], ["ipc", "--seed", "007"],
                           ["soak", "--load", "0"], ["soak", "--lines", "3"], ["soak", "--cycles", "0"],
-                          ["soak", "--cycles", "5", "--seconds", "1"],
+                          ["soak", "--cycles", "5", "--time", "1s"],
                           ["loops", "--min-time", "0"],
                           ["loops", "--device", "emulated", "--filter", "nosuch"]):
             with self.subTest(arguments):

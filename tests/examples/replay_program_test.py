@@ -34,7 +34,7 @@ class ReplayTest(ProgramTest):
 
     def test_the_tally_of_the_device_agrees_with_the_hosts(self):
         self.path.write_bytes(feed(40))
-        result = self.replay(self.path, "--json", "-")
+        result = self.replay(self.path, "--json")
         self.assertEqual(result.returncode, 0, result.stderr)
         report = json.loads(result.stdout)
         self.assertTrue(report["agree"])
@@ -46,7 +46,7 @@ class ReplayTest(ProgramTest):
         other = struct.pack("<BBHIQ", 20, 0x17, 0, 0, 1) + bytes(64)
         self.path.write_bytes(feed(3) + other)
         with self.path.open() as data:
-            result = self.replay("-", "--json", "-", stdin=data)
+            result = self.replay("-", "--json", stdin=data)
         self.assertEqual(result.returncode, 0, result.stderr)
         report = json.loads(result.stdout)
         self.assertEqual(report["records"], 3)
@@ -67,8 +67,8 @@ class ReplayTest(ProgramTest):
         self.assert_fails(self.replay("/nowhere/feed.dbn"), 1, "No such file")
 
     def test_bad_usage_exits_2(self):
-        self.assert_fails(self.replay(), 2, "file is required")
-        self.assert_fails(self.replay("feed.dbn", "--json", ""), 2, "the path is empty")
+        self.assert_fails(self.replay(), 2, "FILE is required")
+        self.assert_fails(self.replay("feed.dbn", "--json="), 2, "the path is empty")
         self.assert_fails(self.replay("feed.dbn", "another"), 2, "another")
 
 

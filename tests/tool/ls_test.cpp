@@ -53,7 +53,7 @@ TEST_F(LsTest, ownerIsListedWithItsBlocksAndClients) {
 
     std::string const text = to_text(listed);
     EXPECT_NE(text.find("twice.sock: twice, process "), std::string::npos) << text;
-    EXPECT_NE(text.find("  twice: kernel running on the EMULATED device, 1 of 3 blocks lent\n"),
+    EXPECT_NE(text.find("  twice (kernel): running on the EMULATED device, 1 of 3 blocks lent\n"),
               std::string::npos)
         << text;
     EXPECT_NE(text.find("a feed"), std::string::npos) << text;
@@ -85,11 +85,11 @@ TEST_F(LsTest, everyObjectIsListed) {
     auto const reader = client.mailbox<int, Direction::to_host>("status");
     std::string const text = to_text(list());
     EXPECT_NE(text.find("twice.sock: desk, process "), std::string::npos) << text;
-    EXPECT_NE(text.find("  twice: kernel running on the EMULATED device, 0 of 3 blocks lent\n"),
+    EXPECT_NE(text.find("  twice (kernel): running on the EMULATED device, 0 of 3 blocks lent\n"),
               std::string::npos);
-    EXPECT_NE(text.find("  again: kernel running on the EMULATED device, 0 of 3 blocks lent\n"),
+    EXPECT_NE(text.find("  again (kernel): running on the EMULATED device, 0 of 3 blocks lent\n"),
               std::string::npos);
-    EXPECT_NE(text.find("  status: mailbox to the host, lent\n"), std::string::npos) << text;
+    EXPECT_NE(text.find("  status (mailbox to the host): lent\n"), std::string::npos) << text;
     EXPECT_NE(text.find("a screen"), std::string::npos) << text;
 }
 

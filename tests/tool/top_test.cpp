@@ -9,6 +9,7 @@
 #include <carillon/store.hpp>
 #include <chrono>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -63,6 +64,43 @@ TEST(TopTest, objectsBehindOneThatHasGrownHaveTheirRates) {
     ASSERT_EQ(all.size(), 2U);
     EXPECT_EQ(all[0].submitted, 0) << "it was not there before";
     EXPECT_EQ(all[1].submitted, 50);
+}
+
+// The report of an owner with two blocks.
+OwnerReport two_blocks() {
+    OwnerReport report = report_at(1, 100, 0);
+    report.blocks.push_back(report.blocks[0]);
+    report.blocks[1].index = 1;
+    report.blocks[1].served.client = "a client with a long name";
+    return report;
+}
+
+std::vector<std::string> lines_of(std::string const& text) {
+    std::istringstream stream(text);
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(stream, line);) lines.push_back(line);
+    return lines;
+}
+
+TEST(TopTest, aTableIsAsNarrowAsItShallBe) {
+    std::size_t shown = 0;
+    for (std::size_t const width : {40U, 60U, 80U, 120U, 200U}) {
+        std::vector<std::string> const lines = lines_of(to_text({}, {two_blocks()}, width));
+        for (std::string const& line : lines) EXPECT_LE(line.size(), width) << line;
+        EXPECT_NE(lines.at(1).find("sent/s"), std::string::npos) << lines[1];
+        EXPECT_GE(lines[1].size(), shown) << "more room, not fewer columns";
+        shown = lines[1].size();
+    }
+    EXPECT_NE(to_text({}, {two_blocks()}).find("beats/s"), std::string::npos);
+}
+
+TEST(TopTest, theBlocksOfAnOwnerHaveATotal) {
+    std::vector<std::string> const lines = lines_of(to_text({}, {two_blocks()}));
+    ASSERT_EQ(lines.size(), 5U);
+    EXPECT_TRUE(lines[4].starts_with("  total ")) << lines[4];
+    EXPECT_NE(lines[4].find(" 200 "), std::string::npos) << lines[4];
+    EXPECT_EQ(lines_of(to_text({}, {report_at(1, 100, 0)})).size(), 3U)
+        << "of one block there is none";
 }
 
 TEST(TopTest, everyNumberOfAHostileClientIsShown) {

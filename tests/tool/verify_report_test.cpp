@@ -51,13 +51,32 @@ TEST(VerifyReportTest, theMappingIsToldFromItsTimes) {
     return result;
 }
 
+[[nodiscard]] std::string verify_table(VerifyResult const& result) {
+    std::string text;
+    for (TestReport const& each : result.tests) text += verify_rows(each);
+    return text + verify_rest(result) + verify_verdict(result);
+}
+
+TEST(VerifyReportTest, theVerdictCountsControlsThatWereNotShown) {
+    VerifyResult result;
+    result.tests = {{"two_lines_in_order", "to_device", "", {}, {{"the release", 9, 0, false}}, {}},
+                    {"slot_reuse", "to_device", "", {}, {{"the credit", 9, 1, true}}, {}}};
+    std::string const verdict = verify_verdict(result);
+    EXPECT_NE(
+        verdict.find("no violations in 2 tests; 1 of 2 controls showed their fault, 1 did NOT"),
+        std::string::npos)
+        << verdict;
+    EXPECT_EQ(to_json(result)["controls"], 2);
+    EXPECT_EQ(to_json(result)["controls_shown"], 1);
+}
+
 TEST(VerifyReportTest, aViolationIsInTheTableWithItsEvidence) {
     std::string const table = verify_table(broken_result());
     EXPECT_NE(table.find("VIOLATION content (to_host), ring 2, line 17, word 3: expected "
                          "0x0000000000000abc, seen 0x0000000000000def"),
               std::string::npos)
         << table;
-    EXPECT_NE(table.find("\n1 violation\n"), std::string::npos) << table;
+    EXPECT_NE(table.find("\nverdict: 1 violation in 1 test; "), std::string::npos) << table;
 }
 
 TEST(VerifyReportTest, aViolationIsInTheJsonAndAnError) {
@@ -90,6 +109,7 @@ TEST(VerifyReportTest, mappingThatIsUncachedIsWarnedOf) {
                                           std::pair(MappingReport{900, 150, 600, false}, false),
                                           std::pair(MappingReport{3, 40, 40, false}, false)}) {
         result.mapping = mapping;
+        result.fences = {{"sse2", {}, {}}};
         EXPECT_EQ(verify_table(result).find("WARNING") != std::string::npos, warned)
             << to_string(mapping.conclusion());
     }

@@ -365,7 +365,7 @@ TEST(VerifyTest, theEmulatedDeviceKeepsTheDiscipline) {
     double share = 0;
     VerifyResult const result =
         run_verify(Device::open("emulated"), {1, 1}, [&](double done) { share = done; });
-    EXPECT_EQ(result.violations(), 0U) << verify_table(result);
+    EXPECT_EQ(result.violations(), 0U) << verify_verdict(result);
     EXPECT_DOUBLE_EQ(share, 1.0);
     for (TestReport const& each : result.tests) EXPECT_GT(each.findings.checks, 0U) << each.name;
     EXPECT_EQ(result.mapping.conclusion(), Mapping::cached);

@@ -30,9 +30,9 @@ PATIENCE = 60
 OTHER_SCREEN, FIRST_SCREEN = b"\x1b[?1049h", b"\x1b[?25h\x1b[?1049l"
 
 
-def run(*arguments):
+def run(*arguments, **options):
     return subprocess.run([CARILLON, *arguments], capture_output=True, text=True, timeout=PATIENCE,
-                          check=False)
+                          check=False, **options)
 
 
 def has_ipv6():
@@ -102,13 +102,14 @@ def ignoring(numbers):
 class Terminal:
     """The command in a terminal of so many columns."""
 
-    def __init__(self, *arguments, columns=200):
+    def __init__(self, *arguments, columns=200, environment=None):
         self.near, self.far = pty.openpty()
         fcntl.ioctl(self.far, termios.TIOCSWINSZ, struct.pack("HHHH", 10, columns, 0, 0))
         self.before = termios.tcgetattr(self.far)
         self.seen = b""
         self.process = subprocess.Popen([CARILLON, *arguments], stdin=self.far, stdout=self.far,
-                                        stderr=subprocess.PIPE, start_new_session=True)
+                                        stderr=subprocess.PIPE, start_new_session=True,
+                                        env={"TERM": "xterm", **os.environ, **(environment or {})})
 
     def __enter__(self):
         return self
@@ -182,7 +183,7 @@ class ServeTest(SocketTest):
                 listed = run("ls", self.path)
                 self.assertIn("EMULATED", listed.stdout)
                 self.assertEqual(served.end(number),
-                                 (0, "ended: all that was accepted is answered\n"))
+                                 (0, "ended: every accepted request was answered\n"))
                 self.assertFalse(os.path.exists(self.path))
 
     def test_a_signal_that_was_ignored_at_the_start_stays_ignored(self):
@@ -208,7 +209,7 @@ class ServeTest(SocketTest):
                 served.process.send_signal(signal.SIGTERM)
                 time.sleep(0.05)
             self.assertEqual(served.process.wait(PATIENCE), 1)
-            self.assertIn("told twice to end", served.process.stderr.read())
+            self.assertIn("a second signal ended the drain", served.process.stderr.read())
 
     # Catches one that looks for signals when it serves.
     def test_signals_end_it_while_its_library_loads(self):
@@ -216,14 +217,14 @@ class ServeTest(SocketTest):
             with Served(self.path, "--library", LOADS) as served:
                 self.assertEqual(served.said, "loads\n")
                 self.assertEqual(served.end(number),
-                                 (0, "carillon: serve: told to end before it served\n"))
+                                 (0, "carillon: serve: ended by a signal before it served\n"))
                 self.assertFalse(os.path.exists(self.path))
 
     def test_drains_without_time_where_nothing_is_to_be_answered(self):
         for idle in ("spin", "park"):
-            with Served(self.path, "--drain-ms", "0", "--idle", idle) as served:
+            with Served(self.path, "--drain", "0", "--idle", idle) as served:
                 self.assertEqual(served.end(signal.SIGTERM),
-                                 (0, "ended: all that was accepted is answered\n"))
+                                 (0, "ended: every accepted request was answered\n"))
 
     # `timeout`, a closed terminal and a service manager send signals so.
     def test_an_end_that_arrives_as_several_signals_is_one(self):
@@ -232,7 +233,7 @@ class ServeTest(SocketTest):
             for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
                 served.process.send_signal(number)
             self.assertEqual(served.end(signal.SIGCONT),
-                             (0, "ended: all that was accepted is answered\n"))
+                             (0, "ended: every accepted request was answered\n"))
 
     def test_serves_on_where_the_reader_of_its_first_line_has_gone(self):
         with started_without_reader("serve", self.path, "--device", "emulated") as process:
@@ -247,11 +248,11 @@ class ServeTest(SocketTest):
         with Served(self.path) as served:
             served.process.send_signal(signal.SIGSTOP)
             for _ in range(3):
-                self.assertEqual(run("ls", "--timeout-ms", "50", self.path).returncode, 1)
+                self.assertEqual(run("ls", "--timeout", "50ms", self.path).returncode, 1)
             served.process.send_signal(signal.SIGCONT)
             self.assertEqual(run("ls", self.path).returncode, 0)
             self.assertEqual(served.end(signal.SIGTERM),
-                             (0, "ended: all that was accepted is answered\n"))
+                             (0, "ended: every accepted request was answered\n"))
 
     def test_a_path_has_one_owner(self):
         with Served(self.path):
@@ -318,7 +319,7 @@ class TopTest(SocketTest):
         with SilentOwner(self.path) as owner:
             for leave in (lambda top: top.type(b"q"),
                           lambda top: top.process.send_signal(signal.SIGTERM)):
-                with Terminal("top", self.path, "--timeout-ms", "60000") as top, \
+                with Terminal("top", self.path, "--timeout", "60s") as top, \
                         owner.await_visit():
                     leave(top)
                     self.assert_leaves_as_it_was(top)
@@ -326,12 +327,12 @@ class TopTest(SocketTest):
     def test_blocks_of_a_kernel_are_shown_until_its_owner_ends(self):
         with Served(self.path, "--name", "desk", "--blocks", "2") as served, \
                 Terminal("top", self.path, "--interval", "0.05") as top:
-            shown = top.read_until(b"EMULATED", b"  desk                 1  idle ")
+            shown = top.read_until(b"EMULATED", b"  desk          1  idle ")
             self.assertIn(b"beats/s", shown)
             served.end(signal.SIGTERM)
             top.read_until(b"No such file")
             with Served(self.path, "--name", "next"):
-                top.read_until(b"  next                 0  idle ")
+                top.read_until(b"  next          0  idle ")
                 top.type(b"q")
                 self.assert_leaves_as_it_was(top)
 
@@ -352,19 +353,57 @@ class TopTest(SocketTest):
     def test_lines_are_cut_at_the_edge(self):
         with Terminal("top", self.path, "--interval", "0.05", "--count", "2", columns=20) as top:
             shown = top.read_until(FIRST_SCREEN)
-            self.assertEqual(top.process.wait(PATIENCE), 0)
+            self.assertEqual(top.process.wait(PATIENCE), 1)
         lines = shown.split(b"\x1b[H")[-1].replace(b"\x1b[K", b"").split(b"\x1b[J")[0].split(b"\r\n")
         self.assertEqual([line for line in lines if len(line) > 20], [])
         self.assertEqual(lines[0], b"carillon top: every ")
 
     def test_without_a_terminal_it_prints(self):
-        result = run("top", self.path, "--interval", "0.05", "--count", "2")
-        self.assertEqual(result.returncode, 0, result.stderr)
+        result = run("top", self.path, "--interval", "50ms", "--count", "2")
+        self.assertEqual((result.returncode, result.stderr),
+                         (1, "carillon: top: 1 of 1 owners did not answer\n"))
         self.assertEqual(result.stdout.count("No such file"), 2)
         self.assertNotIn("\x1b", result.stdout)
         result = run("top", self.path, "--once", "--json")
         self.assertEqual([owner["path"] for owner in json.loads(result.stdout)["owners"]],
                          [self.path])
+        self.assertIn("No such file", result.stderr)
+        self.assertEqual(result.returncode, 1)
+
+    def test_columns_are_left_out_where_the_terminal_is_narrow(self):
+        titles = {60: "object block state depth sent/s answered/s",
+                  80: "object block state client depth sent/s answered/s dropped",
+                  200: "object block state client process depth sent/s answered/s sent stalls/s "
+                       "dropped beats/s"}
+        with Served(self.path, "--blocks", "2"):
+            for columns, title in titles.items():
+                with self.subTest(columns), \
+                        Terminal("top", self.path, "--interval", "50ms", "--count", "2",
+                                 columns=columns) as top:
+                    shown = top.read_until(FIRST_SCREEN)
+                    self.assertEqual(top.process.wait(PATIENCE), 0)
+                    frame = shown.split(b"\x1b[H")[-1].split(b"\x1b[J")[0]
+                    lines = frame.replace(b"\x1b[K", b"").split(b"\r\n")
+                    self.assertEqual(lines[3].decode().split(), title.split())
+                    self.assertLessEqual(max(len(line) for line in lines[3:7]), columns)
+                    self.assertTrue(lines[6].startswith(b"  total "), lines)
+
+    def test_the_width_of_a_file_is_that_of_the_environment(self):
+        with Served(self.path):
+            narrow = run("top", "--once", self.path, env={**os.environ, "COLUMNS": "60"}).stdout
+            wide = run("top", "--once", self.path).stdout
+        self.assertNotIn("beats/s", narrow)
+        self.assertIn("beats/s", wide)
+
+    def test_no_text_has_colors(self):
+        for environment in ({"NO_COLOR": "1"}, {"TERM": "dumb"}, {}):
+            with self.subTest(environment), \
+                    Terminal("top", self.path, "--interval", "50ms", "--count", "2",
+                             environment=environment) as top:
+                top.process.wait(PATIENCE)
+                shown = top.read_until(b"No such file")
+                self.assertIsNone(re.search(rb"\x1b\[[0-9;]*m", shown), shown)
+                self.assertEqual(b"\x1b" in shown, environment != {"TERM": "dumb"}, shown)
 
     def test_bad_usage_exits_2(self):
         for arguments in ([], ["--interval", "0"], ["--once", "--count", "2"], ["--count", "-1"],
@@ -515,7 +554,7 @@ class MetricsTest(SocketTest):
     def test_owner_that_does_not_answer_delays_neither_other_visits_nor_the_end(self):
         with SilentOwner(self.path) as owner, \
                 subprocess.Popen([CARILLON, "metrics", self.path, "--listen", "127.0.0.1:0",
-                                  "--timeout-ms", "60000"], stdout=subprocess.PIPE,
+                                  "--timeout", "60s"], stdout=subprocess.PIPE,
                                  stderr=subprocess.PIPE, text=True) as process:
             try:
                 url = process.stdout.readline().split()[-1]

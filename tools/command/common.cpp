@@ -2,24 +2,31 @@
 #include "command/common.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <CLI/CLI.hpp>
+#include <bit>
 #include <cstdio>
+#include <cstdlib>
+#include <utility>
 
+#include "measure/interrupt.hpp"
 #include "measure/open.hpp"
 #include "report/environment.hpp"
-#include "report/output.hpp"
 
 namespace carillon::tool {
 
-void CommonOptions::add_to(CLI::App& command_line) {
-    command_line.add_option("--device", device_, Device::selectors());
-    command_line.add_option("--json", json_, "also write the result here; - for standard output")
-        ->check(why_no_path);
+CLI::Option* add_device(CLI::App& command_line, std::string& selector) {
+    return command_line
+        .add_option("--device", selector, std::string("open this device: ") + Device::selectors())
+        ->option_text("DEVICE");
 }
 
-Device CommonOptions::open() const {
+void CommonOptions::add_to(CLI::App& command_line) {
+    add_device(command_line, device_);
+    json_.add_to(command_line);
+}
+
+Device CommonOptions::open() {
+    json_.open();
     auto [device, passed_over] = open_usable(device_);
     if (!passed_over.empty()) {
         fmt::print(stderr,
@@ -30,25 +37,22 @@ Device CommonOptions::open() const {
     return device;
 }
 
-void CommonOptions::print(std::string const& text) const {
-    fmt::print(wants_json() && is_output(json_) ? stderr : stdout, "{}", text);
+Device CommonOptions::open_for_measurement() {
+    end_at_interrupt();
+    return open();
 }
 
-void CommonOptions::write(nlohmann::json const& result) const {
-    if (wants_json()) write_json(json_, result);
-}
-
-void CommonOptions::write(nlohmann::json result, DeviceInfo const& device) const {
+void CommonOptions::write(nlohmann::json result, DeviceInfo const& device) {
     if (!wants_json()) return;
     result["environment"] = environment(device);
-    write_json(json_, result);
+    json_.write(std::move(result));
+}
+
+std::string why_not_power_of_two(std::string const& text) {
+    bool const is_one = std::has_single_bit(std::strtoull(text.c_str(), nullptr, 10));
+    return is_one ? "" : text + " is not a power of two";
 }
 
 std::string why_no_path(std::string const& text) { return text.empty() ? "the path is empty" : ""; }
-
-void show_progress(double share) {
-    if (!is_drawable(STDERR_FILENO)) return;
-    fmt::print(stderr, "\r{:3.0f} %{}", 100 * share, share >= 1 ? "\r      \r" : "");
-}
 
 }  // namespace carillon::tool

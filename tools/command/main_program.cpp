@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <system_error>
@@ -20,6 +21,9 @@
 
 #include "build_info.hpp"
 #include "command/command.hpp"
+#include "command/help_formatter.hpp"
+#include "command/progress.hpp"
+#include "measure/interrupt.hpp"
 #include "report/output.hpp"
 
 namespace carillon::tool {
@@ -27,10 +31,12 @@ namespace {
 
 constexpr int failure = 1;
 constexpr int bad_usage = 2;
+constexpr int ended_by_interrupt = 130;  // as a shell reports SIGINT
 
 // CLI11 accepts nan as a number, and nan passes every comparison with a bound.
 std::string why_not_finite(std::string const& text) {
-    return std::isfinite(std::strtod(text.c_str(), nullptr)) ? "" : text + " is no finite number";
+    return std::isfinite(std::strtod(text.c_str(), nullptr)) ? ""
+                                                             : text + " is not a finite number";
 }
 
 // CLI11 takes 010 for 8.
@@ -49,34 +55,74 @@ void require_plain_numbers(CLI::App& command_line) {
     }
 }
 
-// The error in a command line. CLI11's text does not name a first word that is no command, and for
-// an unknown option it begins with the word after the option's value.
-std::string why_not_parsed(CLI::App const& app, CLI::ParseError const& error) {
-    auto const unknown = app.remaining(true);
-    auto const option = std::ranges::find_if(
-        unknown, [](std::string const& word) { return word.starts_with("--"); });
-    if (option != unknown.end() && dynamic_cast<CLI::ExtrasError const*>(&error) != nullptr) {
-        return fmt::format("there is no command or option \"{}\": --help lists them", *option);
+// The arguments. Beside subcommands `help`, `help SUBCOMMAND` and `version` are spellings of
+// options.
+std::vector<std::string> words_of(int argc, char** argv, bool has_subcommands) {
+    std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+    if (words.empty() || !has_subcommands) return words;
+    if (words.front() == "version") words.front() = "--version";
+    if (words.front() == "help") {
+        words.erase(words.begin());
+        words.emplace_back("--help");
     }
-    auto const words = app.remaining();
-    if (words.empty() || !app.get_subcommands().empty()) return error.what();
-    return fmt::format("there is no command or option \"{}\": --help lists them", words.front());
+    return words;
 }
 
-int run(Program const& program, int argc, char** argv) {
-    CLI::App app(program.what, program.name);
-    app.set_version_flag("--version", version);
-    bool const has_subcommands = program.commands.size() > 1;
-    if (has_subcommands) app.require_subcommand(1);
-    std::vector<std::pair<CLI::App*, std::unique_ptr<Command>>> commands;
-    for (CommandEntry const& each : program.commands) {
-        CLI::App* const command_line =
-            has_subcommands ? app.add_subcommand(each.name, each.what) : &app;
-        commands.emplace_back(command_line, each.make()).second->add_options(*command_line);
-        require_plain_numbers(*command_line);
+// The error in a command line that CLI11 accepts or has a poor text for; empty if there is none.
+std::string why_not_accepted(CLI::App const& app, std::vector<std::string> const& words) {
+    if (std::ranges::find(words, "--json=") != words.end()) return "--json: the path is empty";
+    if (app.get_subcommands({}).empty()) return "";
+    if (words.empty()) return fmt::format("no subcommand; see {} --help", app.get_name());
+    std::string const& first = words.front();
+    auto const named = [&](CLI::App const* each) { return each->get_name() == first; };
+    if (first.starts_with("-") || !app.get_subcommands(named).empty()) return "";
+    return fmt::format("unknown subcommand '{}'; see {} --help", first, app.get_name());
+}
+
+// The error in a command line that CLI11 refused. Its own text does not name an unknown option
+// without a subcommand, and for another one it begins with the word after the option's value.
+std::string why_not_parsed(CLI::App const& app, CLI::ParseError const& error) {
+    auto const used = app.get_subcommands();
+    std::string const program =
+        used.empty() ? app.get_name() : app.get_name() + " " + used.front()->get_name();
+    auto const unknown = app.remaining(true);
+    auto const option = std::ranges::find_if(
+        unknown, [](std::string const& word) { return word.size() > 1 && word.front() == '-'; });
+    if (option != unknown.end()) {
+        return fmt::format("unknown option '{}'; see {} --help", *option, program);
     }
+    if (unknown.empty()) return fmt::format("{}; see {} --help", error.what(), program);
+    auto const* const json = used.empty() ? app.get_option_no_throw("--json")
+                                          : used.front()->get_option_no_throw("--json");
+    if (json != nullptr && json->count() != 0) {
+        return fmt::format(
+            "unexpected argument '{}': a file for --json is --json=FILE; see {} --help",
+            unknown.front(), program);
+    }
+    return fmt::format("unexpected argument '{}'; see {} --help", unknown.front(), program);
+}
+
+std::string examples_text(char const* examples) { return fmt::format("Examples:\n{}", examples); }
+
+// The texts around the options of a command.
+void add_texts(CLI::App& command_line, CommandEntry const& entry) {
+    command_line.description(fmt::format("{}\n\n{}\n", entry.what, wrapped(entry.about)));
+    bool const has_times = std::ranges::any_of(command_line.get_options(), [](auto const* option) {
+        return option->get_option_text() == "TIME";
+    });
+    command_line.footer((has_times ? "A TIME is a number with ns, us, ms, s, min or h; without a "
+                                     "unit, of seconds.\n\n"
+                                   : "") +
+                        examples_text(entry.examples));
+}
+
+// Reads the command line. Returns the exit status if there is nothing to run: after --help,
+// --version or an error.
+std::optional<int> read_words(CLI::App& app, std::vector<std::string> words) {
+    std::string wrong = why_not_accepted(app, words);
     try {
-        app.parse(argc, argv);
+        std::ranges::reverse(words);  // as CLI11 takes them
+        if (wrong.empty()) app.parse(std::move(words));
     } catch (CLI::ParseError const& error) {
         if (error.get_exit_code() == 0) {  // --help, --version
             std::ostringstream text;
@@ -84,13 +130,41 @@ int run(Program const& program, int argc, char** argv) {
             fmt::print("{}", text.str());
             return 0;
         }
-        fmt::print(stderr, "{}: {}\n", program.name, why_not_parsed(app, error));
-        return bad_usage;
+        wrong = why_not_parsed(app, error);
     }
+    if (wrong.empty()) return {};
+    fmt::print(stderr, "{}: {}\n", app.get_name(), wrong);
+    return bad_usage;
+}
+
+int run(Program const& program, int argc, char** argv) {
+    CLI::App app(program.what, program.name);
+    app.formatter(std::make_shared<HelpFormatter>());
+    app.option_defaults()->always_capture_default();
+    app.set_help_flag("-h,--help", "show this help and exit");
+    bool const has_subcommands = program.commands.size() > 1;
+    if (has_subcommands) {
+        app.require_subcommand(1);
+        app.footer(fmt::format("'{} help SUBCOMMAND' shows the options of a subcommand.\n\n{}",
+                               program.name, examples_text(program.examples)));
+    }
+    std::vector<std::pair<CLI::App*, std::unique_ptr<Command>>> commands;
+    for (CommandEntry const& each : program.commands) {
+        CLI::App* const command_line =
+            has_subcommands ? app.add_subcommand(each.name)->group(each.group) : &app;
+        commands.emplace_back(command_line, each.make()).second->add_options(*command_line);
+        add_texts(*command_line, each);
+        require_plain_numbers(*command_line);
+    }
+    app.set_version_flag("--version", version, "show the version and exit");
+    if (auto const status = read_words(app, words_of(argc, argv, has_subcommands))) return *status;
     for (auto const& [command_line, command] : commands) {
         if (command_line->parsed()) command->run();
     }
-    return 0;
+    if (!interrupted()) return 0;
+    fmt::print(stderr, "{}: interrupted: the report has only what was measured until then\n",
+               program.name);
+    return ended_by_interrupt;
 }
 
 // Whether `error` says that the reader of standard output has gone: it wanted no more.
@@ -105,6 +179,7 @@ bool is_reader_gone(std::exception const& error) {
 // Runs `part` and returns the exit status. An error is one line on standard error.
 int status_of(char const* program, std::function<int()> const& part) {
     auto const tell = [&](std::exception const& error) {
+        clear_progress();
         std::fputs(fmt::format("{}: {}\n", program, error.what()).c_str(), stderr);
     };
     try {

@@ -10,9 +10,13 @@
 
 namespace carillon::tool {
 
+// A subcommand, and its texts for --help and for its man page.
 struct CommandEntry {
+    char const* group;  // the heading in the list of subcommands
     char const* name;
-    char const* what;  // for --help
+    char const* what;      // a verb phrase, in that list
+    char const* about;     // sentences, in the subcommand's own help
+    char const* examples;  // lines: two spaces, a command line, two or more spaces, its effect
     std::unique_ptr<Command> (*make)();
 };
 
@@ -21,10 +25,11 @@ struct CommandEntry {
 struct Program {
     char const* name;
     char const* what;
+    char const* examples;  // as in CommandEntry
     std::span<CommandEntry const> commands;
 };
 
-// Returns the exit status: 0 success, 1 failure, 2 usage.
+// Returns the exit status: 0 success, 1 failure, 2 usage, 130 a measurement that SIGINT ended.
 [[nodiscard]] int run_program(Program const& program, int argc, char** argv);
 
 }  // namespace carillon::tool

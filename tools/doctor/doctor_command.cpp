@@ -12,6 +12,7 @@ class DoctorCommand final : public Command {
     void add_options(CLI::App& command_line) override { common_.add_to(command_line); }
 
     void run() override {
+        common_.json().open();
         DoctorReport const report = run_doctor(common_.selector());
         common_.print(doctor_text(report));
         common_.write(to_json(report), report.device);

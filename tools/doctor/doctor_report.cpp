@@ -12,9 +12,9 @@ namespace {
 
 constexpr std::array worst_first{Severity::error, Severity::warning, Severity::note, Severity::ok};
 
-std::string heading(Severity severity, std::size_t count) {
-    if (severity == Severity::ok) return fmt::format("{} ok\n", count);
-    return fmt::format("{} {}{}\n", count, to_string(severity), count == 1 ? "" : "s");
+std::string counted(Severity severity, std::size_t count) {
+    if (severity == Severity::ok) return fmt::format("{} ok", count);
+    return fmt::format("{} {}{}", count, to_string(severity), count == 1 ? "" : "s");
 }
 
 std::string text_of(Finding const& finding) {
@@ -49,16 +49,20 @@ nlohmann::json to_json(DoctorReport const& report) {
 }
 
 std::string doctor_text(DoctorReport const& report) {
-    std::string text = fmt::format("device: {}\n", report.device.name);
+    std::string text = fmt::format("{} checks of {}\n", report.findings.size(), report.device.name);
     for (Severity const severity : worst_first) {
         std::size_t const count = report.count(severity);
         if (count == 0) continue;
-        text += heading(severity, count);
+        text += counted(severity, count) + '\n';
         for (Finding const& each : report.findings) {
             if (each.severity == severity) text += text_of(each);
         }
     }
-    return text;
+    bool const works = report.count(Severity::error) == 0;
+    return text + fmt::format("verdict: persistent kernels {}; {}, {}\n",
+                              works ? "work" : "do NOT work",
+                              counted(Severity::warning, report.count(Severity::warning)),
+                              counted(Severity::note, report.count(Severity::note)));
 }
 
 void require_no_error(DoctorReport const& report) {
@@ -67,8 +71,8 @@ void require_no_error(DoctorReport const& report) {
         if (each.severity == Severity::error) ids.push_back(each.id);
     }
     if (ids.empty()) return;
-    throw Error("doctor",
-                fmt::format("{} does not work here: {}", report.selector, fmt::join(ids, ", ")));
+    throw Error("doctor", fmt::format("{} does not work on this machine: {}", report.selector,
+                                      fmt::join(ids, ", ")));
 }
 
 }  // namespace carillon::tool

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <carillon/device.hpp>
 #include <vector>
 
 #include "build_info.hpp"
+#include "command/common.hpp"
 #include "info/info.hpp"
 #include "report/device_report.hpp"
-#include "report/environment.hpp"
 
 namespace carillon::tool {
 namespace {
@@ -16,35 +15,34 @@ namespace {
 class InfoCommand final : public Command {
    public:
     void add_options(CLI::App& command_line) override {
-        command_line.add_option("--device", device_, "only this one");
         command_line
-            .add_option("--json", json_,
-                        "as JSON, into this file; without one, or with -, on standard output")
-            ->expected(0, 1)
-            ->default_str("-");
+            .add_option(
+                "--device", device_,
+                std::string("show only this device: ") + Device::selectors() + " (default: all)")
+            ->option_text("DEVICE");
+        json_.add_to(command_line);
     }
 
     void run() override {
+        json_.open();
         std::vector<DeviceInfo> const devices =
             device_ ? std::vector{Device::open(*device_).info()} : Device::list();
-        json_ ? write(devices) : print(devices);
+        std::string text = fmt::format("carillon {}, {} device code, {} device{}\n", version,
+                                       have_device_code ? "with" : "without", devices.size(),
+                                       devices.size() == 1 ? "" : "s");
+        nlohmann::json all = nlohmann::json::array();
+        for (DeviceInfo const& each : devices) {
+            text += describe(each);
+            all.push_back(to_json(each));
+        }
+        json_.print(text);
+        json_.write(
+            {{"version", version}, {"device_code", have_device_code}, {"devices", std::move(all)}});
     }
 
    private:
-    void write(std::vector<DeviceInfo> const& devices) const {
-        nlohmann::json all = nlohmann::json::array();
-        for (DeviceInfo const& each : devices) all.push_back(to_json(each));
-        write_json(*json_,
-                   {{"version", version}, {"device_code", have_device_code}, {"devices", all}});
-    }
-
-    static void print(std::vector<DeviceInfo> const& devices) {
-        fmt::print("carillon {}, device code: {}\n", version, have_device_code ? "yes" : "no");
-        for (DeviceInfo const& each : devices) fmt::print("{}", describe(each));
-    }
-
     std::optional<std::string> device_;
-    std::optional<std::string> json_;
+    JsonOption json_;
 };
 
 }  // namespace

@@ -35,15 +35,15 @@ std::string to_text(ServedBlock const& block, std::size_t index) {
 std::string to_text(ServedObject const& object) {
     auto const lent = std::ranges::count_if(
         object.blocks, [](ServedBlock const& block) { return !block.client.empty(); });
-    std::string text = fmt::format("  {}: {}", object.name, to_string(object.kind));
+    std::string text = fmt::format("  {} ({}): ", object.name, to_string(object.kind));
     text += object.kind == ObjectKind::kernel
-                ? fmt::format(" {}{}, {} of {} blocks lent\n", to_string(object.state),
+                ? fmt::format("{}{}, {} of {} blocks lent\n", to_string(object.state),
                               object.emulated ? " on the EMULATED device" : "", lent,
                               object.blocks.size())
-                : fmt::format(", {}\n", lent == 0 ? "not lent" : "lent");
+                : fmt::format("{}\n", lent == 0 ? "not lent" : "lent");
     if (lent != 0) {
         text += fmt::format("    {:>5}  {:<6} {:<32} {:>10} {:>10} {:>10} {:>12} {:>6} {:>8}\n",
-                            "block", "is", "client", "process", "user", "for", "sent", "depth",
+                            "block", "state", "client", "process", "user", "for", "sent", "depth",
                             "dropped");
     }
     for (std::size_t i = 0; i < object.blocks.size(); ++i) {
@@ -56,8 +56,8 @@ std::string to_text(StoreStatus const& store, std::vector<BufferInfo> const& buf
     std::string text = tool::to_text(store);
     if (buffers.empty()) return text;
     constexpr char const* row = "    {:>6}  {:<32} {:>14} {:<7} {:<6} {:>7} {:>10} {:>10}\n";
-    text +=
-        fmt::format(row, "number", "name", "bytes", "is", "memory", "holders", "made by", "user");
+    text += fmt::format(row, "number", "name", "bytes", "state", "memory", "holders", "made by",
+                        "user");
     for (BufferInfo const& each : buffers) {
         text += fmt::format(row, each.id, each.name, each.size, each.sealed ? "sealed" : "mutable",
                             each.host_memory ? "host" : "device", each.holders, each.process,

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <carillon/error.hpp>
 #include <vector>
 
-#include "command/owner_user.hpp"
+#include "command/json_option.hpp"
+#include "command/owner_options.hpp"
 #include "ls/ls.hpp"
 #include "report/environment.hpp"
 #include "report/owners.hpp"
@@ -14,44 +13,30 @@
 namespace carillon::tool {
 namespace {
 
-// CLI11's value of a flag that is given without a value.
-constexpr char const* alone = "true";
-
 class LsCommand final : public Command {
    public:
     void add_options(CLI::App& command_line) override {
-        command_line.add_option("paths", paths_, "sockets of owners")->required();
-        command_line
-            .add_option("--timeout-ms", timeout_ms_,
-                        "how long an owner may take to be reached, and to report")
-            ->check(CLI::Range(1, 60'000))
-            ->capture_default_str();
-        owner_user_.add_to(command_line);
-        command_line.add_flag("--json", json_,
-                              "as JSON on standard output; --json=FILE: into that file");
+        owners_.add_to(command_line);
+        json_.add_to(command_line);
     }
 
     void run() override {
-        auto const user = owner_user_.number();
-        std::vector<ListedOwner> const all = ask_each(paths_, [&](std::string const& path) {
-            return list_owner(path, std::chrono::milliseconds(timeout_ms_), user);
+        json_.open();
+        auto const user = owners_.user();
+        std::vector<std::string> paths = owners_.paths();
+        std::vector<ListedOwner> const all = ask_each(paths, [&](std::string const& path) {
+            return list_owner(path, owners_.timeout(), user);
         });
-        nlohmann::json json = nlohmann::json::array();
-        for (ListedOwner const& each : all) {
-            json_.empty() ? fmt::print("{}", to_text(each)) : json.push_back(to_json(each));
-        }
-        if (!json_.empty()) write_json(json_ == alone ? "-" : json_, {{"owners", std::move(json)}});
-        auto const failed =
+        for (ListedOwner const& each : all) json_.print(to_text(each));
+        json_.write({{"owners", json_array(all)}});
+        auto const silent =
             std::ranges::count_if(all, [](ListedOwner const& each) { return !each.error.empty(); });
-        if (failed == 0) return;
-        throw Error("ls", fmt::format("{} of {} have not answered", failed, all.size()));
+        require_answers("ls", static_cast<std::size_t>(silent), all.size());
     }
 
    private:
-    std::vector<std::string> paths_;
-    int timeout_ms_ = 1000;
-    OwnerUser owner_user_;
-    std::string json_;
+    OwnerOptions owners_;
+    JsonOption json_;
 };
 
 }  // namespace

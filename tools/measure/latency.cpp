@@ -44,11 +44,11 @@ nlohmann::json to_json(LatencySummary const& s) {
 }
 
 std::string latency_table(std::vector<LatencySummary> const& summaries) {
-    std::string text = fmt::format("{:<14}{:>10}{:>9}{:>9}{:>9}{:>9}{:>9}{:>11}\n", "ns", "count",
+    std::string text = fmt::format("{:<18}{:>10}{:>9}{:>9}{:>9}{:>9}{:>9}{:>11}\n", "ns", "count",
                                    "min", "p50", "p90", "p99", "p99.9", "max");
     for (LatencySummary const& s : summaries) {
         text +=
-            fmt::format("{:<14}{:>10}{:>9.0f}{:>9.0f}{:>9.0f}{:>9.0f}{:>9.0f}{:>11.0f}\n", s.name,
+            fmt::format("{:<18}{:>10}{:>9.0f}{:>9.0f}{:>9.0f}{:>9.0f}{:>9.0f}{:>11.0f}\n", s.name,
                         s.count, s.min_ns, s.p50_ns, s.p90_ns, s.p99_ns, s.p999_ns, s.max_ns);
     }
     return text;

@@ -42,7 +42,7 @@ void add_owners(std::string& text, Reports const& reports) {
         text +=
             fmt::format("carillon_up{{{}}} {}\n", path_label(report), report.error.empty() ? 1 : 0);
     }
-    head(text, "carillon_owner_info", "gauge", "Who serves at the path.");
+    head(text, "carillon_owner_info", "gauge", "Name and process of the owner at the path.");
     for (OwnerReport const& report : reports) {
         if (!report.error.empty()) continue;
         text +=
@@ -53,7 +53,7 @@ void add_owners(std::string& text, Reports const& reports) {
 
 void add_objects(std::string& text, Reports const& reports) {
     head(text, "carillon_object_info", "gauge",
-         "What an object is, what it is at, and whether its device is the emulated one.");
+         "Kind and state of an object, and whether its device is emulated.");
     for_blocks(reports, [&](OwnerReport const& report, WatchedBlock const& block) {
         if (block.index != 0) return;
         text +=
@@ -69,10 +69,11 @@ struct StoreGauge {
     std::uint64_t StoreStatus::*value;
 };
 constexpr std::array<StoreGauge, 4> store_gauges{{
-    {"carillon_store_buffers", "Buffers of the store.", &StoreStatus::buffers},
-    {"carillon_store_sealed_buffers", "Buffers that are sealed.", &StoreStatus::sealed},
-    {"carillon_store_bytes", "Bytes of memory that the buffers take.", &StoreStatus::bytes},
-    {"carillon_store_bytes_limit", "Bytes that they may take.", &StoreStatus::most_bytes},
+    {"carillon_store_buffers", "Buffers in the store.", &StoreStatus::buffers},
+    {"carillon_store_sealed_buffers", "Sealed buffers.", &StoreStatus::sealed},
+    {"carillon_store_bytes", "Bytes of memory that the buffers use.", &StoreStatus::bytes},
+    {"carillon_store_bytes_limit", "Bytes of memory that the buffers may use.",
+     &StoreStatus::most_bytes},
 }};
 
 void add_stores(std::string& text, Reports const& reports) {
@@ -88,7 +89,7 @@ void add_stores(std::string& text, Reports const& reports) {
 
 void add_block_states(std::string& text, Reports const& reports) {
     head(text, "carillon_block_activity", "gauge",
-         "What a block is at: 1 at that. An object but a kernel has one block.");
+         "State of a block: 1 for the present state. Only kernels have several blocks.");
     for_blocks(reports, [&](OwnerReport const& report, WatchedBlock const& block) {
         for (BlockActivity const each : {BlockActivity::idle, BlockActivity::busy,
                                          BlockActivity::stuck, BlockActivity::ended}) {
@@ -97,18 +98,18 @@ void add_block_states(std::string& text, Reports const& reports) {
                                 each == block.served.activity ? 1 : 0);
         }
     });
-    head(text, "carillon_block_lent", "gauge", "Whether a client has a block.");
+    head(text, "carillon_block_lent", "gauge", "Whether a client holds the block.");
     for_blocks(reports, [&](OwnerReport const& report, WatchedBlock const& block) {
         text += fmt::format("carillon_block_lent{{{}}} {}\n", block_labels(report, block),
                             block.served.client.empty() ? 0 : 1);
     });
-    head(text, "carillon_block_heartbeats_total", "counter", "Heartbeats that the owner has seen.");
+    head(text, "carillon_block_heartbeats_total", "counter", "Heartbeats of the block.");
     for_blocks(reports, [&](OwnerReport const& report, WatchedBlock const& block) {
         if (block.kind != ObjectKind::kernel) return;
         text += fmt::format("carillon_block_heartbeats_total{{{}}} {}\n",
                             block_labels(report, block), block.served.beats.seen);
     });
-    head(text, "carillon_block_heartbeat_age_seconds", "gauge", "How old the last heartbeat is.");
+    head(text, "carillon_block_heartbeat_age_seconds", "gauge", "Age of the last heartbeat.");
     for_blocks(reports, [&](OwnerReport const& report, WatchedBlock const& block) {
         if (block.kind != ObjectKind::kernel) return;
         text += fmt::format("carillon_block_heartbeat_age_seconds{{{}}} {:.3f}\n",
@@ -123,15 +124,14 @@ struct Counter {
     std::uint64_t ChannelCounters::*value;
 };
 constexpr std::array<Counter, 5> counters{{
-    {"carillon_requests_submitted_total", "Requests that clients have sent.",
+    {"carillon_requests_submitted_total", "Requests that clients sent.",
      &ChannelCounters::submitted},
-    {"carillon_requests_answered_total", "Requests whose reply the kernel has written.",
+    {"carillon_requests_answered_total", "Requests that the kernel answered.",
      &ChannelCounters::answered},
-    {"carillon_replies_taken_total", "Replies that have left the reply ring.",
-     &ChannelCounters::taken},
-    {"carillon_requests_dropped_total", "Requests whose reply nobody gets.",
+    {"carillon_replies_taken_total", "Replies that clients took.", &ChannelCounters::taken},
+    {"carillon_requests_dropped_total", "Requests whose reply was given up.",
      &ChannelCounters::dropped},
-    {"carillon_ring_stalls_total", "Requests, or rows of them, that met a full ring.",
+    {"carillon_ring_stalls_total", "Requests, or rows of requests, that found the ring full.",
      &ChannelCounters::stalls},
 }};
 

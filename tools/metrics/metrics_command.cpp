@@ -3,12 +3,11 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <optional>
 
 #include "command/ends.hpp"
-#include "command/owner_user.hpp"
+#include "command/owner_options.hpp"
 #include "metrics/metrics.hpp"
 #include "metrics/metrics_endpoint.hpp"
 #include "report/output.hpp"
@@ -19,22 +18,16 @@ namespace {
 class MetricsCommand final : public Command {
    public:
     void add_options(CLI::App& command_line) override {
-        command_line.add_option("paths", paths_, "sockets of owners")->required();
-        listens_ = command_line.add_option(
-            "--listen", listen_,
-            "answer GET /metrics at HOST:PORT until SIGINT or SIGTERM; of a name: at its first "
-            "address; without HOST: at every address; port 0: any that is free");
-        command_line
-            .add_option("--timeout-ms", timeout_ms_,
-                        "how long an owner may take to be reached, and to report")
-            ->check(CLI::Range(1, 60'000))
-            ->capture_default_str();
-        owner_user_.add_to(command_line);
+        owners_.add_to(command_line);
+        listens_ = command_line
+                       .add_option("--listen", listen_,
+                                   "answer GET /metrics at HOST:PORT until SIGINT or SIGTERM; "
+                                   ":PORT listens at every address, and port 0 takes a free port")
+                       ->option_text("HOST:PORT");
     }
 
     void run() override {
-        WatchedOwners owners(each_once(), "carillon metrics",
-                             std::chrono::milliseconds(timeout_ms_), owner_user_.number());
+        WatchedOwners owners(each_once(), "carillon metrics", owners_.timeout(), owners_.user());
         if (listens_->count() == 0) {
             fmt::print("{}", to_metrics(owners.ask()));
             return;
@@ -55,17 +48,15 @@ class MetricsCommand final : public Command {
     // A series is given once.
     [[nodiscard]] std::vector<std::string> each_once() const {
         std::vector<std::string> paths;
-        for (std::string const& path : paths_) {
+        for (std::string const& path : owners_.paths()) {
             if (std::ranges::find(paths, path) == paths.end()) paths.push_back(path);
         }
         return paths;
     }
 
-    std::vector<std::string> paths_;
+    OwnerOptions owners_;
     std::string listen_;
     CLI::Option* listens_ = nullptr;
-    int timeout_ms_ = 1000;
-    OwnerUser owner_user_;
 };
 
 }  // namespace

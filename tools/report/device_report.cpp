@@ -25,7 +25,7 @@ std::string gib(std::uint64_t bytes) {
 class Rows {
    public:
     void add(std::string_view name, std::string const& value) {
-        if (!value.empty()) text_ += fmt::format("  {:<24}{}\n", name, value);
+        if (!value.empty()) text_ += fmt::format("  {:<26}{}\n", name, value);
     }
     [[nodiscard]] std::string const& text() const { return text_; }
 
@@ -56,7 +56,7 @@ void add_memory(DeviceInfo const& info, Rows& rows) {
     bool const any = info.memory_source != MemorySource::unknown;
     rows.add("memory from", std::string(to_string(info.memory_source)));
     rows.add("why host memory", info.why_host_memory);
-    rows.add("coherent", !any ? "" : info.coherent ? "yes" : "no: it is flushed");
+    rows.add("coherent", !any ? "" : info.coherent ? "yes" : "no: the driver flushes each write");
     add_memory_types(info, rows);
     if (info.bar_size) rows.add("PCI BAR", gib(*info.bar_size));
     if (info.write_ordering) {
@@ -67,7 +67,7 @@ void add_memory(DeviceInfo const& info, Rows& rows) {
         rows.add("data before a message",
                  info.data_order == DataOrder::fence
                      ? "store fence"
-                     : "read back: the device may not keep the order of the CPU's writes");
+                     : "read back: the device may reorder the CPU's writes");
     }
 }
 
@@ -124,7 +124,8 @@ std::string describe(DeviceInfo const& info) {
     }
     rows.add("PCI bus id", info.pci_bus_id);
     if (!info.store_instruction.empty()) {
-        rows.add("stores", fmt::format("{}, {}", info.store_instruction, info.publish_mode));
+        rows.add("CPU stores to this device",
+                 fmt::format("{}, {}", info.store_instruction, info.publish_mode));
     }
     rows.add("module loading", info.module_loading);
     rows.add("CUDA driver API", info.cuda_driver);

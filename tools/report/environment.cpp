@@ -5,8 +5,6 @@
 #include <fmt/format.h>
 
 #include <carillon/detail/machine/pause.hpp>
-#include <carillon/error.hpp>
-#include <cerrno>
 #include <ctime>
 #include <fstream>
 
@@ -15,7 +13,6 @@
 #include "report/device_report.hpp"
 #include "report/gpu_state.hpp"
 #include "report/idle_states.hpp"
-#include "report/output.hpp"
 
 namespace carillon::tool {
 namespace {
@@ -49,30 +46,16 @@ json environment(DeviceInfo const& info) {
     return result;
 }
 
-std::string headline(DeviceInfo const& info) {
-    if (!info.emulated && info.why_host_memory.empty()) {
-        return fmt::format("device: {}\n", info.name);
+std::string headline(std::string_view measured, DeviceInfo const& info) {
+    std::string text = fmt::format("{} on {}\n", measured, info.name);
+    if (info.emulated) {
+        text +=
+            fmt::format("EMULATED device: the figures are of threads of this CPU, not of a GPU{}\n",
+                        info.why_emulated.empty() ? "" : " (" + info.why_emulated + ")");
+    } else if (!info.why_host_memory.empty()) {
+        text += fmt::format("HOST MEMORY: the rings are in CPU memory: {}\n", info.why_host_memory);
     }
-    if (!info.emulated) {
-        return fmt::format("device: {}\nHOST MEMORY: its rings are on this side of the bus: {}\n",
-                           info.name, info.why_host_memory);
-    }
-    return fmt::format(
-        "device: {}\nEMULATED: these figures are of threads of this CPU, not of a GPU{}\n",
-        info.name, info.why_emulated.empty() ? "" : " (" + info.why_emulated + ")");
-}
-
-void write_json(std::string const& path, json const& value) {
-    // A path may have bytes that are no UTF-8.
-    std::string const text = value.dump(2, ' ', false, json::error_handler_t::replace);
-    if (is_output(path)) {
-        fmt::print("{}\n", text);
-        return;
-    }
-    std::ofstream file(path);
-    file << text << '\n';
-    file.close();
-    if (!file) throw SystemError("write " + path, errno);
+    return text;
 }
 
 }  // namespace carillon::tool

@@ -2,9 +2,11 @@
 #include "report/output.hpp"
 
 #include <fcntl.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <carillon/error.hpp>
 #include <cerrno>
 #include <csignal>
@@ -44,6 +46,19 @@ bool is_output(std::string const& path) {
     struct stat output {};
     return ::stat(path.c_str(), &named) == 0 && ::fstat(STDOUT_FILENO, &output) == 0 &&
            named.st_dev == output.st_dev && named.st_ino == output.st_ino;
+}
+
+std::size_t output_width() {
+    ::winsize size{};
+    if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col != 0) return size.ws_col;
+    char const* const columns = std::getenv("COLUMNS");
+    unsigned long const width = columns != nullptr ? std::strtoul(columns, nullptr, 10) : 0;
+    return width != 0 ? width : unlimited_width;
+}
+
+std::size_t characters(std::string_view text) {
+    return static_cast<std::size_t>(std::ranges::count_if(
+        text, [](char each) { return (static_cast<unsigned char>(each) & 0xc0U) != 0x80; }));
 }
 
 bool is_drawable(int descriptor) {

@@ -2,7 +2,10 @@
 // Standard output as a command uses it: output that could not be written is an error.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace carillon::tool {
 
@@ -20,6 +23,12 @@ void flush_output_if_read();
 
 // Whether `path` means standard output: "-", or a name of the file that standard output is.
 [[nodiscard]] bool is_output(std::string const& path);
+
+// How many characters a line of standard output may have: the terminal's width, or else $COLUMNS.
+inline constexpr std::size_t unlimited_width = SIZE_MAX;
+[[nodiscard]] std::size_t output_width();
+// How many characters a text in UTF-8 has.
+[[nodiscard]] std::size_t characters(std::string_view text);
 
 // Whether standard output or error, given by its descriptor, is a terminal on which the cursor can
 // be moved.

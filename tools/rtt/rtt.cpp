@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rtt/rtt.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "measure/turns.hpp"
@@ -45,26 +47,39 @@ std::vector<NamedMeasure> make_measures(RttStage const& stage, std::uint32_t ite
 
 RttResult run_rtt(Device const& device, RttOptions const& options, Progress const& progress) {
     if (options.rounds == 0 || options.iterations < options.rounds) {
-        throw UsageError("rtt", "as many iterations as rounds are needed, and one round at least");
+        throw UsageError("rtt", "there must be at least one round, and one iteration per round");
     }
     RttStage const stage = make_stage(device, options);
     std::vector<NamedMeasure> measures = make_measures(stage, options.iterations);
     RttResult result;
     result.wait = stage.wait.style();
-    Progress const best_cases = progress_of_stage(progress, 0, 2);
-    take_turns(options.rounds, measures.size(), best_cases, [&](std::size_t turn) {
+    take_turns(options.rounds, measures.size(), progress, [&](std::size_t turn) {
         auto& [name, measure, samples] = measures[turn];
         measure->run(options.iterations / options.rounds, samples);
         int const sm = measure->sm();
         if (sm >= 0) result.sms[name].insert(static_cast<unsigned>(sm));
     });
     for (NamedMeasure& each : measures) {
+        if (each.samples.empty()) continue;
         result.summaries.push_back(summarize(each.name, each.samples));
     }
-    measures.clear();
-    result.users = run_users(device, options.users.scaled(options.iterations),
-                             progress_of_stage(progress, 1, 2));
     return result;
+}
+
+std::string rtt_summary(RttResult const& result, bool emulated) {
+    auto const find = [&](char const* name) {
+        return std::ranges::find(result.summaries, name, &LatencySummary::name);
+    };
+    auto const call = find("call");
+    if (call == result.summaries.end()) return "";
+    std::string text = fmt::format("call: p50 {:.2f} us, p99 {:.2f} us, p99.9 {:.2f} us",
+                                   call->p50_ns / 1000, call->p99_ns / 1000, call->p999_ns / 1000);
+    auto const launch = find("launch-sync");
+    if (launch != result.summaries.end()) {
+        text += fmt::format("; {:.1f} times faster than a launch ({:.2f} us)",
+                            launch->p50_ns / call->p50_ns, launch->p50_ns / 1000);
+    }
+    return text + (emulated ? " (EMULATED)\n" : "\n");
 }
 
 }  // namespace carillon::tool

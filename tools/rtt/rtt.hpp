@@ -30,15 +30,18 @@ struct RttOptions {
 
 struct RttResult {
     HostWait::Style wait = HostWait::Style::spin;
-    std::vector<LatencySummary> summaries;
+    std::vector<LatencySummary> summaries;  // without measures that an interrupt left out
     // The SMs that each measure's block ran on: ratios hold only on the same ones.
     std::map<std::string, std::set<unsigned>> sms;
-    UsersResult users;
 };
 
-// Throws what the library throws, and TimeoutError when a round trip takes over a second.
+// The first part; run_users() is the second. Throws what the library throws, and TimeoutError when
+// a round trip takes over a second.
 [[nodiscard]] RttResult run_rtt(Device const& device, RttOptions const& options,
                                 Progress const& progress);
+
+// The result in a line: calls, and how much longer a launch takes. Empty if there were no calls.
+[[nodiscard]] std::string rtt_summary(RttResult const& result, bool emulated);
 
 [[nodiscard]] std::unique_ptr<Command> make_rtt_command();
 

@@ -40,6 +40,11 @@ UsersFigure figure_of(UsersRow& row) {
     return figure;
 }
 
+// By an interrupt before its first turn.
+bool is_left_out(UsersRow const& row) {
+    return interrupted() && row.figures.latencies.empty() && row.figures.per_second.empty();
+}
+
 }  // namespace
 
 UsersOptions UsersOptions::scaled(std::uint32_t of_first_part) const {
@@ -67,7 +72,9 @@ UsersResult run_users(Device const& device, UsersOptions const& options, Progres
         UsersRow& row = rows[turn];
         if (row.measure) row.measure->run(count, row.figures);
     });
-    for (UsersRow& row : rows) result.figures.push_back(figure_of(row));
+    for (UsersRow& row : rows) {
+        if (!is_left_out(row)) result.figures.push_back(figure_of(row));
+    }
     return result;
 }
 

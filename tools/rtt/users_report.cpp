@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 
@@ -14,11 +15,11 @@ struct Table {
     std::string_view title;
 };
 constexpr std::array<Table, 5> tables{
-    {{"payload", "by payload, bytes of the request / the reply"},
-     {"threads", "by threads, each with its own channel and block, or all with one pool"},
-     {"capacity", "by slots of a ring"},
-     {"pause", "the first one after a pause"},
-     {"requests", "requests in a row, the next one sent before the last is answered"}}};
+    {{"payload", "by payload: bytes of the request / bytes of the reply"},
+     {"threads", "by number of threads: each has a channel and a block, or all share a pool"},
+     {"capacity", "by ring capacity"},
+     {"pause", "by pause: the first call after it"},
+     {"requests", "requests in a row: each is sent before the last one is answered"}}};
 
 std::string latency_columns(LatencySummary const& s) {
     if (s.count == 0) return fmt::format("{:>67}", "");
@@ -56,10 +57,15 @@ nlohmann::json to_json(UsersFigure const& figure) {
 }
 
 std::string users_tables(UsersResult const& result) {
-    std::string text = fmt::format("\nwhat users do: default options{}, in {} rounds\n",
-                                   result.placed ? ", which go by this device's profile" : "",
+    if (result.figures.empty()) return "";
+    std::string text = fmt::format("\nround trips by use, with default options{}, in {} rounds\n",
+                                   result.placed ? " and this device's placement profile" : "",
                                    result.options.rounds);
     for (Table const& table : tables) {
+        if (std::ranges::find(result.figures, table.name, &UsersFigure::table) ==
+            result.figures.end()) {
+            continue;  // an interrupt came before it
+        }
         text += fmt::format("\n{}\n{:<24}{:>10}{:>9}{:>9}{:>9}{:>9}{:>9}{:>12}{:>9}\n", table.title,
                             "ns", "count", "min", "p50", "p90", "p99", "p99.9", "max", "M/s");
         for (UsersFigure const& each : result.figures) {

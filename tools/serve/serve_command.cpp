@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <carillon/device.hpp>
 #include <carillon/error.hpp>
@@ -14,12 +13,15 @@
 
 #include "command/common.hpp"
 #include "command/ends.hpp"
+#include "command/time_option.hpp"
 #include "measure/open.hpp"
 #include "report/output.hpp"
 #include "serve/running_served.hpp"
 
 namespace carillon::tool {
 namespace {
+
+using namespace std::chrono_literals;
 
 constexpr std::chrono::milliseconds look_at_kernel{200};
 // In the order of the numbers in ServedKernelOptions.
@@ -28,47 +30,54 @@ std::vector<std::string> const idle_policies{"auto", "spin", "backoff", "park"};
 class ServeCommand final : public Command {
    public:
     void add_options(CLI::App& command_line) override {
-        command_line.add_option("path", request_.path, "of the socket that is made")->required();
+        command_line.add_option("PATH", request_.path, "make the socket at this path")->required();
         auto* const library =
             command_line
                 .add_option("--library", library_,
-                            "a shared library with a kernel: CARILLON_SERVED_KERNEL, or "
-                            "CARILLON_SERVED_POOL")
-                ->check(why_no_path);
+                            "serve the kernel of this shared library, which CARILLON_SERVED_KERNEL "
+                            "or CARILLON_SERVED_POOL makes")
+                ->check(why_no_path)
+                ->option_text("FILE");
         command_line
             .add_option("--kernel", kernel_,
-                        "one that is built in: echo (48 bytes each way) or count (8 bytes there, "
-                        "16 back)")
+                        "serve a built-in kernel: echo (48 bytes each way) or count (8 bytes "
+                        "there, 16 back)")
             ->check(CLI::IsMember({"echo", "count"}))
             ->excludes(library)
-            ->capture_default_str();
-        command_line.add_option("--device", request_.device, Device::selectors());
-        command_line
-            .add_option("--blocks", request_.blocks,
-                        "how many serve; without a pool each has one client at a time")
-            ->check(CLI::Range(1, 65536))
-            ->capture_default_str();
+            ->option_text("NAME");
+        add_device(command_line, request_.device);
+        add_number(command_line, "--blocks", request_.blocks, 1, 65536,
+                   "start N blocks; without --clients each serves one client at a time");
         command_line
             .add_option("--clients", request_.clients,
-                        "a pool, all of whose blocks serve so many clients at a time")
-            ->check(CLI::Range(1, 64));
+                        "let all blocks together serve up to N clients at a time (default: one "
+                        "client per block)")
+            ->default_str("")
+            ->check(CLI::Range(1, 64))
+            ->option_text("N");
+        add_capacity(command_line, request_.capacity);
+        command_line.add_option("--name", request_.name, "let clients ask for this name")
+            ->option_text("NAME");
+        command_line.add_option("--mode", mode_, "give the socket these permissions, octal")
+            ->option_text("MODE");
         command_line
-            .add_option("--capacity", request_.capacity, "slots of a channel, a power of two")
-            ->capture_default_str();
-        command_line.add_option("--name", request_.name, "that clients ask for")
-            ->capture_default_str();
-        command_line.add_option("--mode", mode_, "permissions of the socket, octal")
-            ->capture_default_str();
-        command_line.add_option("--user", users_, "who may attach, by name or number; several");
-        command_line.add_option("--group", groups_, "whose members may attach; several");
+            .add_option("--user", users_,
+                        "let only this user and yours attach, a name or a number; may be repeated "
+                        "(default: everyone whom --mode lets connect)")
+            ->option_text("USER");
+        command_line
+            .add_option(
+                "--group", groups_,
+                "let the members of this group attach too, a name or a number; may be repeated")
+            ->option_text("GROUP");
         command_line
             .add_option("--idle", idle_,
-                        "what a block does while nothing comes; auto: spin on a GPU, else park")
+                        "let a block without requests spin, backoff or park; auto: spin on a GPU, "
+                        "park elsewhere")
             ->check(CLI::IsMember(idle_policies))
-            ->capture_default_str();
-        command_line.add_option("--drain-ms", drain_ms_, "how long clients may take at the end")
-            ->check(CLI::Range(0, 3'600'000))
-            ->capture_default_str();
+            ->option_text("POLICY");
+        add_time(command_line, "--drain", drain_, 0s, 1h,
+                 "at the end wait up to TIME for the requests of clients");
     }
 
     void run() override {
@@ -77,22 +86,27 @@ class ServeCommand final : public Command {
         // A library, a driver or the system's list of users may take any time.
         ends.do_or_leave([&] { start(served); },
                          [] {
-                             fmt::print(stderr, "carillon: serve: told to end before it served\n");
+                             fmt::print(stderr,
+                                        "carillon: serve: ended by a signal before it served\n");
                              return 0;
                          });
         tell(served->facts());
         while (!ends.come_within(look_at_kernel)) {
-            if (!served->running()) throw Error("serve", "the kernel has ended by itself");
+            if (!served->running()) throw Error("serve", "the kernel ended before it was stopped");
         }
         (void)ends.await();  // the one that has come; a later one ends the drain
-        ends.do_or_leave([&] { served->drain(static_cast<std::uint64_t>(drain_ms_)); },
-                         [] {
-                             fmt::print(stderr,
-                                        "carillon: serve: told twice to end: the drain is cut "
-                                        "short, and requests may be unanswered\n");
-                             return 1;
-                         });
-        fmt::print("ended: all that was accepted is answered\n");
+        ends.do_or_leave(
+            [&] {
+                served->drain(static_cast<std::uint64_t>(
+                    std::chrono::ceil<std::chrono::milliseconds>(drain_).count()));
+            },
+            [] {
+                fmt::print(stderr,
+                           "carillon: serve: a second signal ended the drain: "
+                           "requests may be unanswered\n");
+                return 1;
+            });
+        fmt::print("ended: every accepted request was answered\n");
     }
 
    private:
@@ -137,7 +151,7 @@ class ServeCommand final : public Command {
     std::string idle_ = "auto";
     std::vector<std::string> users_;
     std::vector<std::string> groups_;
-    int drain_ms_ = 5000;
+    std::chrono::nanoseconds drain_ = 5s;
 };
 
 }  // namespace

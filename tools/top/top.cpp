@@ -4,8 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdint>
+#include <utility>
+
+#include "report/output.hpp"
 
 namespace carillon::tool {
 namespace {
@@ -20,23 +24,108 @@ OwnerReport const& earlier(std::vector<OwnerReport> const& before, std::size_t i
     return index < before.size() ? before[index] : none;
 }
 
-constexpr char const* row_format =
-    "  {:<16} {:>5}  {:<5} {:<24} {:>8} {:>6} {:>12} {:>12} {:>14} {:>9} {:>9} {:>7}\n";
+using Row = std::vector<std::string>;
 
-std::string title() {
-    return fmt::format(row_format, "object", "block", "is", "client", "process", "depth", "sent/s",
-                       "answered/s", "sent", "stalls/s", "dropped", "beats/s");
+struct Column {
+    char const* title;
+    std::size_t least;  // characters
+    unsigned rank;      // the column of the highest rank is dropped first; 0: never
+    bool is_text = false;
+};
+// In the order of the cells of a row.
+constexpr std::array<Column, 12> columns{{{"object", 8, 0, true},
+                                          {"block", 5, 2},
+                                          {"state", 5, 0, true},
+                                          {"client", 8, 4, true},
+                                          {"process", 7, 8},
+                                          {"depth", 5, 1},
+                                          {"sent/s", 8, 0},
+                                          {"answered/s", 10, 3},
+                                          {"sent", 8, 7},
+                                          {"stalls/s", 8, 6},
+                                          {"dropped", 7, 5},
+                                          {"beats/s", 7, 9}}};
+constexpr std::size_t gap = 2;  // before each column
+
+std::string rate_text(double per_second) { return fmt::format("{:.0f}", per_second); }
+
+Row title() {
+    Row row;
+    for (Column const& column : columns) row.emplace_back(column.title);
+    return row;
 }
 
-std::string row(WatchedBlock const& block, BlockRates const& rate) {
+Row row_of(WatchedBlock const& block, BlockRates const& rate) {
     ServedBlock const& served = block.served;
-    return fmt::format(row_format, block.object, block.index, to_string(served.activity),
-                       served.client.empty() ? "-" : served.client,
-                       served.client.empty() ? "-" : std::to_string(served.process),
-                       served.counters.depth, fmt::format("{:.0f}", rate.submitted),
-                       fmt::format("{:.0f}", rate.answered), served.all().submitted,
-                       fmt::format("{:.0f}", rate.stalls), served.all().dropped,
-                       fmt::format("{:.0f}", rate.beats));
+    bool const lent = !served.client.empty();
+    return {block.object,
+            std::to_string(block.index),
+            std::string(to_string(served.activity)),
+            lent ? served.client : "-",
+            lent ? std::to_string(served.process) : "-",
+            std::to_string(served.counters.depth),
+            rate_text(rate.submitted),
+            rate_text(rate.answered),
+            std::to_string(served.all().submitted),
+            rate_text(rate.stalls),
+            std::to_string(served.all().dropped),
+            rate_text(rate.beats)};
+}
+
+Row totals(std::vector<WatchedBlock> const& blocks, std::vector<BlockRates> const& rate) {
+    std::uint64_t depth = 0;
+    std::uint64_t sent = 0;
+    std::uint64_t dropped = 0;
+    BlockRates sum;
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+        depth += blocks[i].served.counters.depth;
+        sent += blocks[i].served.all().submitted;
+        dropped += blocks[i].served.all().dropped;
+        sum.submitted += rate[i].submitted;
+        sum.answered += rate[i].answered;
+        sum.stalls += rate[i].stalls;
+        sum.beats += rate[i].beats;
+    }
+    return {"total",
+            "",
+            "",
+            "",
+            "",
+            std::to_string(depth),
+            rate_text(sum.submitted),
+            rate_text(sum.answered),
+            std::to_string(sent),
+            rate_text(sum.stalls),
+            std::to_string(dropped),
+            rate_text(sum.beats)};
+}
+
+// The rows below each other, without the columns for which `width` has no room.
+std::string table(std::vector<Row> const& rows, std::size_t width) {
+    std::array<std::size_t, columns.size()> widths{};
+    std::size_t all = 0;
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+        widths[i] = columns[i].least;
+        for (Row const& row : rows) widths[i] = std::max(widths[i], characters(row[i]));
+        all += gap + widths[i];
+    }
+    for (unsigned rank = columns.size(); all > width && rank > 0; --rank) {
+        for (std::size_t i = 0; i < columns.size(); ++i) {
+            if (columns[i].rank == rank) all -= gap + std::exchange(widths[i], 0);
+        }
+    }
+    std::string text;
+    for (Row const& row : rows) {
+        std::string line;
+        for (std::size_t i = 0; i < columns.size(); ++i) {
+            if (widths[i] == 0) continue;
+            std::string const padding(widths[i] - characters(row[i]), ' ');
+            line += std::string(gap, ' ');
+            line += columns[i].is_text ? row[i] + padding : padding + row[i];
+        }
+        text += line + '\n';
+    }
+    return text;
 }
 
 nlohmann::json block_json(WatchedBlock const& block, BlockRates const& rate) {
@@ -90,7 +179,8 @@ std::vector<BlockRates> rates(OwnerReport const& before, OwnerReport const& now)
     return all;
 }
 
-std::string to_text(std::vector<OwnerReport> const& before, std::vector<OwnerReport> const& now) {
+std::string to_text(std::vector<OwnerReport> const& before, std::vector<OwnerReport> const& now,
+                    std::size_t width) {
     std::string text;
     for (std::size_t i = 0; i < now.size(); ++i) {
         OwnerReport const& report = now[i];
@@ -101,11 +191,13 @@ std::string to_text(std::vector<OwnerReport> const& before, std::vector<OwnerRep
         bool const emulated = std::ranges::any_of(report.blocks, &WatchedBlock::emulated);
         text += fmt::format("{}: {}, process {}{}\n", report.path, report.owner.name,
                             report.owner.process, emulated ? ", EMULATED device" : "");
-        text += title();
         std::vector<BlockRates> const rate = rates(earlier(before, i), report);
+        std::vector<Row> rows{title()};
         for (std::size_t each = 0; each < rate.size(); ++each) {
-            text += row(report.blocks[each], rate[each]);
+            rows.push_back(row_of(report.blocks[each], rate[each]));
         }
+        if (rate.size() > 1) rows.push_back(totals(report.blocks, rate));
+        text += table(rows, width);
         if (report.store) text += tool::to_text(*report.store);
     }
     return text;

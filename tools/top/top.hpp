@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "command/command.hpp"
+#include "report/output.hpp"
 #include "report/owners.hpp"
 
 namespace carillon::tool {
@@ -24,9 +25,11 @@ struct BlockRates {
 // before. A number that decreases, as a hostile client's may, counts as unchanged.
 [[nodiscard]] std::vector<BlockRates> rates(OwnerReport const& before, OwnerReport const& now);
 
-// A table of all owners as text and as JSON; `before` is empty the first time.
+// A table for each owner as text, in lines of up to `width` characters where that is possible, and
+// all owners as JSON. `before` is empty the first time.
 [[nodiscard]] std::string to_text(std::vector<OwnerReport> const& before,
-                                  std::vector<OwnerReport> const& now);
+                                  std::vector<OwnerReport> const& now,
+                                  std::size_t width = unlimited_width);
 [[nodiscard]] nlohmann::json to_json(std::vector<OwnerReport> const& before,
                                      std::vector<OwnerReport> const& now);
 

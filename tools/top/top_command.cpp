@@ -2,14 +2,15 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <optional>
 #include <vector>
 
 #include "command/ends.hpp"
-#include "command/owner_user.hpp"
-#include "report/environment.hpp"
+#include "command/json_option.hpp"
+#include "command/owner_options.hpp"
+#include "command/time_option.hpp"
 #include "report/output.hpp"
 #include "top/screen.hpp"
 #include "top/top.hpp"
@@ -17,32 +18,27 @@
 namespace carillon::tool {
 namespace {
 
+using namespace std::chrono_literals;
+
 class TopCommand final : public Command {
    public:
     void add_options(CLI::App& command_line) override {
-        command_line.add_option("paths", paths_, "sockets of owners")->required();
-        command_line.add_option("--interval", interval_, "seconds from one look to the next")
-            ->check(CLI::Range(0.05, 3600.0))
-            ->capture_default_str();
+        owners_.add_to(command_line);
+        add_time(command_line, "--interval", interval_, 50ms, 1h, "ask again every TIME");
         auto* const count =
-            command_line.add_option("--count", count_, "ends after so many looks; 0: never")
+            command_line.add_option("--count", count_, "end after N reports; 0: never")
                 ->check(CLI::Range(0, 1'000'000'000))
-                ->capture_default_str();
-        command_line.add_flag("--once", once_, "looks once, without rates")->excludes(count);
-        command_line
-            .add_option("--timeout-ms", timeout_ms_,
-                        "how long an owner may take to be reached, and to report")
-            ->check(CLI::Range(1, 60'000))
-            ->capture_default_str();
-        owner_user_.add_to(command_line);
-        command_line.add_flag("--json", json_, "as JSON on standard output, a line for each look");
+                ->option_text("N");
+        command_line.add_flag("--once", once_, "show one report, without rates, and end")
+            ->excludes(count);
+        json_.add_to(command_line);
     }
 
     void run() override {
-        WatchedOwners owners(paths_, "carillon top", std::chrono::milliseconds(timeout_ms_),
-                             owner_user_.number());
+        json_.open();
+        WatchedOwners owners(owners_.paths(), "carillon top", owners_.timeout(), owners_.user());
         Ends ends;
-        bool const draws = !once_ && !json_ && Screen::there();
+        bool const draws = !once_ && !json_.takes_standard_output() && Screen::there();
         std::optional<Screen> screen;
         if (draws) screen.emplace();
         int const looks = once_ ? 1 : count_;
@@ -56,37 +52,35 @@ class TopCommand final : public Command {
             ends.do_or_leave([&] { now = owners.ask(); }, leave, draws);
             show(before, now, draws);
             before = std::move(now);
-            if (i == looks || ends.come_within(period(), draws)) return;
+            if (i == looks) break;
+            auto const period = std::chrono::ceil<std::chrono::milliseconds>(interval_);
+            if (ends.come_within(period, draws)) return;
         }
+        screen.reset();
+        auto const silent = std::ranges::count_if(
+            before, [](OwnerReport const& each) { return !each.error.empty(); });
+        require_answers("top", static_cast<std::size_t>(silent), before.size());
     }
 
    private:
-    [[nodiscard]] std::chrono::milliseconds period() const {
-        return std::chrono::ceil<std::chrono::milliseconds>(
-            std::chrono::duration<double>(interval_));
-    }
     void show(std::vector<OwnerReport> const& before, std::vector<OwnerReport> const& now,
-              bool draws) const {
-        if (json_) {
-            using Json = nlohmann::json;
-            fmt::print("{}\n",
-                       to_json(before, now).dump(-1, ' ', false, Json::error_handler_t::replace));
-        } else if (draws) {
-            Screen::draw(fmt::format("carillon top: every {} s, q leaves\n\n", interval_) +
-                         to_text(before, now));
+              bool draws) {
+        std::string const text = to_text(before, now, output_width());
+        json_.write_line(to_json(before, now));
+        if (draws) {
+            Screen::draw(fmt::format("carillon top: every {}, q leaves\n\n", time_text(interval_)) +
+                         text);
+            flush_output();
         } else {
-            fmt::print("{}\n", to_text(before, now));
+            json_.print(text + '\n');
         }
-        flush_output();
     }
 
-    std::vector<std::string> paths_;
-    double interval_ = 1;
+    OwnerOptions owners_;
+    std::chrono::nanoseconds interval_ = 1s;
     int count_ = 0;
-    int timeout_ms_ = 1000;
-    OwnerUser owner_user_;
     bool once_ = false;
-    bool json_ = false;
+    JsonOption json_;
 };
 
 }  // namespace

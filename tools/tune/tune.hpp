@@ -18,6 +18,8 @@ namespace carillon::tool {
 // Best, median and worst of each kind of place. `near`: the cores that are near the device.
 [[nodiscard]] std::string tune_table(PlacementProfile const& profile,
                                      std::vector<unsigned> const& near);
+// A line: the best places, and how much shorter calls are there.
+[[nodiscard]] std::string tune_summary(PlacementProfile const& profile);
 [[nodiscard]] nlohmann::json to_json(PlacementProfile const& profile,
                                      std::vector<unsigned> const& near);
 

@@ -54,7 +54,7 @@ json ranks_to_json(std::vector<RankedProcessor> const& ranked) {
 std::string tune_table(PlacementProfile const& profile, std::vector<unsigned> const& near) {
     std::string text =
         fmt::format("{:<18}{:>9}{:>9}{:>9}   best first\n", "p50, ns", "best", "median", "worst");
-    text += fmt::format("{}  {}\n", row("sms", spread_of(profile.sms)), leaders(profile.sms, {}));
+    text += fmt::format("{}  {}\n", row("SMs", spread_of(profile.sms)), leaders(profile.sms, {}));
     text += row("request pages", profile.request_pages) + '\n';
     text += row("reply pages", profile.reply_pages) + '\n';
     if (!profile.cores.empty()) {
@@ -62,6 +62,19 @@ std::string tune_table(PlacementProfile const& profile, std::vector<unsigned> co
                             leaders(profile.cores, near));
     }
     return text;
+}
+
+std::string tune_summary(PlacementProfile const& profile) {
+    if (profile.sms.empty()) return "";
+    LatencySpread const sms = spread_of(profile.sms);
+    std::string text =
+        fmt::format("best: SM {}, p50 {:.2f} us ({:.2f} us at the median SM)",
+                    profile.sms.front().id, sms.best_ns / 1000, sms.median_ns / 1000);
+    if (!profile.cores.empty()) {
+        text += fmt::format("; core {}, p50 {:.2f} us", profile.cores.front().id,
+                            profile.cores.front().p50_ns / 1000);
+    }
+    return text + '\n';
 }
 
 json to_json(PlacementProfile const& profile, std::vector<unsigned> const& near) {

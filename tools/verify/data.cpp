@@ -69,7 +69,7 @@ Findings send_data(DataRings const& rings, unsigned thread, Clock::time_point de
         }
         if (!progress) rings.stage.rest();
         auto const now = Clock::now();
-        sending = now < deadline;
+        sending = now < deadline && !interrupted();
         if (now > deadline + arrival_patience) break;
     }
     Findings findings;

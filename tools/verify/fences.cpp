@@ -48,8 +48,7 @@ class Trials {
     FenceReport::Trials run(bool fence, Findings& findings) {
         auto const deadline = Clock::now() + time_;
         std::vector<std::uint32_t> samples;
-        while ((samples.size() < least_trials || Clock::now() < deadline) &&
-               samples.size() < most) {
+        while ((samples.size() < least_trials || time_is_left(deadline)) && samples.size() < most) {
             auto const start = Clock::now();
             publish(++trial_, fence);
             if (!came(linger_limit)) {

@@ -50,7 +50,7 @@ Findings send_lines(Rings const& rings, unsigned thread, Clock::time_point deadl
             }
         }
         if (!sent) rings.stage.rest();
-    } while (Clock::now() < deadline);
+    } while (time_is_left(deadline));
     for (unsigned i = 0; i < producers.size(); ++i) {
         detail::FlagWriter<std::uint64_t, detail::HostMapped>(
             &rings.host_view(first + i).control->stop, rings.far)

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "measure/interrupt.hpp"
 #include "verify/verify.hpp"
 
 namespace carillon::tool {

@@ -99,12 +99,12 @@ template <class Body>
     return all;
 }
 
-// Runs on_threads() while a kernel sends, and stops the kernel at the deadline.
+// Runs on_threads() while a kernel sends, and stops the kernel at the deadline or an interrupt.
 template <class Body>
 [[nodiscard]] Findings on_threads_until(LitmusKernel const& kernel, Clock::time_point deadline,
                                         unsigned threads, Body const& body) {
     auto stopping = std::async(std::launch::async, [&] {
-        std::this_thread::sleep_until(deadline);
+        sleep_until(deadline);
         kernel.stop();
     });
     Findings const found = on_threads(threads, body);

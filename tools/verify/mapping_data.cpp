@@ -8,6 +8,8 @@
 #include <span>
 #include <utility>
 
+#include "measure/interrupt.hpp"
+
 namespace carillon::tool {
 namespace {
 
@@ -169,7 +171,7 @@ std::vector<DataCheck> check_mapping_data(Device const& device, DriverCopies& dr
     MappingData data(device, driver);
     auto const shapes = data_shapes();
     std::vector<DataCheck> checks;
-    for (std::size_t i = 0; i < shapes.size(); ++i) {
+    for (std::size_t i = 0; i < shapes.size() && !interrupted(); ++i) {
         for (detail::StoreTraits const& each : detail::store_table()) {
             if (supported(each.kind)) checks.push_back(data.to_device(shapes[i], each.kind));
         }
@@ -182,7 +184,7 @@ std::vector<DataCheck> check_mapping_data(Device const& device, DriverCopies& dr
 std::vector<DataCheck> check_mapping_data(Device const& device, Progress const& progress) {
     auto const driver = open_driver_copies(device);
     if (driver == nullptr) {
-        throw UnsupportedError("verify --data", "this build was made without nvcc");
+        throw UnsupportedError("verify --data", "needs a build with nvcc");
     }
     return check_mapping_data(device, *driver, progress);
 }

@@ -91,7 +91,7 @@ class MpmcLines {
                 sent = static_cast<std::uint32_t>(producer.try_push_n(messages.data(), count));
                 if (sent == 0) stage_.rest();
             }
-        } while (Clock::now() < deadline);
+        } while (time_is_left(deadline));
         return next - window_;
     }
 

@@ -34,7 +34,7 @@ class RoundSender {
     // Whether it did anything. No round begins after the deadline.
     bool step(Clock::time_point now, Clock::time_point deadline, Findings& findings) {
         if (is_over()) {
-            if (now >= deadline) {
+            if (now >= deadline || interrupted()) {
                 ended_ = true;
                 return false;
             }

@@ -15,36 +15,43 @@ constexpr double control_share = 0.2;  // of a test's time
 // Runs the tests one after the other, each for its share of the time.
 class Verification {
    public:
-    Verification(VerifyStage stage, unsigned seconds, Progress const& progress)
-        : stage_(std::move(stage)), seconds_(seconds), progress_(progress) {
-        result_.seconds = seconds;
+    Verification(VerifyStage stage, VerifyOptions const& options, Progress const& progress)
+        : stage_(std::move(stage)), options_(options), progress_(progress) {
+        result_.seconds = options.seconds;
         result_.threads = stage_.threads;
     }
 
     VerifyResult run() {
-        lines(Direction::to_device, "lines_to_device", "control: store_fence", 0.2);
-        lines(Direction::to_host, "lines_to_host", "no control: nothing to leave out", 0.2);
-        mpmc_lines(0.07);
-        torn_lines(0.14);
-        two_lines(0.04);
-        two_threads(0.02);
-        out_of_line(0.05);
-        rows(0.02);
-        bulk_answers(0.03);
-        bulk_data(0.01);
-        page_choice(0.02);
-        slot_reuse(0.05);
-        flags(0.05);
-        fences(0.1);
+        struct Part {
+            void (Verification::*run)(double share);
+            double share;  // of the time
+        };
+        constexpr Part parts[] = {
+            {&Verification::lines_to_device, 0.2}, {&Verification::lines_to_host, 0.2},
+            {&Verification::mpmc_lines, 0.07},     {&Verification::torn_lines, 0.14},
+            {&Verification::two_lines, 0.04},      {&Verification::two_threads, 0.02},
+            {&Verification::out_of_line, 0.05},    {&Verification::rows, 0.02},
+            {&Verification::bulk_answers, 0.03},   {&Verification::bulk_data, 0.01},
+            {&Verification::page_choice, 0.02},    {&Verification::slot_reuse, 0.05},
+            {&Verification::flags, 0.05},          {&Verification::fences, 0.1}};
+        double done = 0;
+        std::size_t told = 0;
+        for (Part const& part : parts) {
+            if (interrupted()) break;
+            (this->*part.run)(part.share);
+            for (; options_.tell && told < result_.tests.size(); ++told) {
+                options_.tell(result_.tests[told]);
+            }
+            progress_(std::min(1.0, done += part.share));
+        }
         return std::move(result_);
     }
 
    private:
     [[nodiscard]] std::chrono::nanoseconds part(double share) const {
-        return std::chrono::nanoseconds(static_cast<std::int64_t>(share * 1e9 * seconds_));
+        return std::chrono::nanoseconds(static_cast<std::int64_t>(share * 1e9 * options_.seconds));
     }
     TestReport& add(TestReport report) { return result_.tests.emplace_back(std::move(report)); }
-    void done(double share) { progress_(done_ = std::min(1.0, done_ + share)); }
     static Control control(std::string what, Findings const& found) {
         return {std::move(what), found.checks, found.violations, found.violations != 0};
     }
@@ -52,12 +59,17 @@ class Verification {
         return direction == Direction::to_device ? "to_device" : "to_host";
     }
 
+    void lines_to_device(double share) {
+        lines(Direction::to_device, "lines_to_device", "control: store_fence", share);
+    }
+    void lines_to_host(double share) {
+        lines(Direction::to_host, "lines_to_host", "no control: nothing to leave out", share);
+    }
     void lines(Direction direction, char const* name, char const* control_note, double share) {
         LineTest const test{direction, 256, stage_.rings_per_thread()};
         add({name, name_of(direction),
              std::string("content and order in rings of 256 slots; ") + control_note,
              run_lines(stage_, test, part(share))});
-        done(share);
     }
 
     void mpmc_lines(double share) {
@@ -68,10 +80,9 @@ class Verification {
         full.ignore_room = true;
         add({"lines_mpmc_to_device",
              "to_device",
-             "each message of each thread once, whole, after those that it claimed before",
+             "every message of every thread once, whole, and in the thread's order",
              found,
              {control("the credit", run_mpmc(stage_, full, part(share * control_share)))}});
-        done(share);
     }
 
     void torn_lines(double share) {
@@ -98,7 +109,6 @@ class Verification {
                 report.findings.checks = found.checks;
             }
         }
-        done(share);
     }
 
     void two_lines(double share) {
@@ -107,17 +117,15 @@ class Verification {
              "a line after a release is not seen before it",
              run_pairs(stage_, true, part(share * (1 - control_share))),
              {control("the release", run_pairs(stage_, false, part(share * control_share)))}});
-        done(share);
     }
 
     void two_threads(double share) {
         add({"two_threads_in_order",
              "to_device",
-             "a line of a thread that has seen another's written is not seen before it",
+             "a line written after another thread's line was seen is not seen before it",
              run_two_threads(stage_, true, part(share * (1 - control_share))),
              {control("the fence of the first thread",
                       run_two_threads(stage_, false, part(share * control_share)))}});
-        done(share);
     }
 
     void out_of_line(double share) {
@@ -137,7 +145,6 @@ class Verification {
              what,
              run_data(stage_, {out}, kept),
              {control("the release", run_data(stage_, {out, OutOfLine::none}, 2 * broken))}});
-        done(share);
     }
 
     void rows(double share) {
@@ -163,7 +170,6 @@ class Verification {
               control("the acquire", run_data(stage_, relaxed, broken)),
               control("waiting for the line", run_data(stage_, early, broken))},
              {{"rows", found.rounds}}});
-        done(share);
     }
 
     void bulk_answers(double share) {
@@ -179,7 +185,6 @@ class Verification {
                           run_bulk(stage_, {i, true}, part(each * control_share)))},
                  {{"partly_seen", found.partly_seen}}});
         }
-        done(share);
     }
 
     // The library does not rely on this order: the findings are only a figure.
@@ -191,13 +196,12 @@ class Verification {
         TestReport& report =
             add({"bulk_out_of_line",
                  "to_host",
-                 "what an answer names that leaves as a bulk copy behind a release (not relied on)",
+                 "data of an answer that leaves as a bulk copy after a release (not relied on)",
                  {},
                  {control("the release", run_data(stage_, test, part(share * control_share)))},
                  {{"data_stale", found.stale}}});
         if (found.violations != found.stale) report.findings = found;  // more than that is wrong
         report.findings.checks = found.checks;
-        done(share);
     }
 
     void page_choice(double share) {
@@ -207,12 +211,11 @@ class Verification {
         found += run_pages(stage_, {256, true}, kept);
         add({"page_choice",
              "to_device",
-             "each message once, from before to after the consumer chooses pages, in new rings",
+             "every message once, while the consumer of a new ring chooses its pages",
              found,
              {control("lines in both pages",
                       run_pages(stage_, {64, false, true}, part(share * control_share)))},
              {{"rounds", found.rounds}, {"overlapping", found.overlapping}}});
-        done(share);
     }
 
     void slot_reuse(double share) {
@@ -229,7 +232,6 @@ class Verification {
                  {control("the credit",
                           run_lines(stage_, test, part(share / 2 * control_share)))}});
         }
-        done(share);
     }
 
     void flags(double share) {
@@ -242,7 +244,6 @@ class Verification {
                  {control("the release", run_flags(stage_, {host, OutOfLine::none},
                                                    part(share / 2 * control_share)))}});
         }
-        done(share);
     }
 
     void fences(double share) {
@@ -257,13 +258,11 @@ class Verification {
         report.controls = {missing};
         result_.mapping = measure_mapping(stage_.device);
         result_.mapping.lingered = result_.fences.front().lingered();
-        done(share);
     }
 
     VerifyStage stage_;
-    unsigned seconds_;
+    VerifyOptions const& options_;
     Progress const& progress_;
-    double done_ = 0;
     VerifyResult result_;
 };
 
@@ -283,6 +282,20 @@ std::uint64_t VerifyResult::violations() const {
     return sum;
 }
 
+std::size_t VerifyResult::controls() const {
+    std::size_t sum = 0;
+    for (TestReport const& each : tests) sum += each.controls.size();
+    return sum;
+}
+
+std::size_t VerifyResult::controls_shown() const {
+    std::size_t sum = 0;
+    for (TestReport const& each : tests) {
+        sum += static_cast<std::size_t>(std::ranges::count(each.controls, true, &Control::shown));
+    }
+    return sum;
+}
+
 std::uint64_t VerifyResult::checks_of(std::string const& name) const {
     auto const found = std::ranges::find(tests, name, &TestReport::name);
     return found == tests.end() ? 0 : found->findings.checks;
@@ -291,7 +304,7 @@ std::uint64_t VerifyResult::checks_of(std::string const& name) const {
 VerifyResult run_verify(Device const& device, VerifyOptions const& options,
                         Progress const& progress) {
     unsigned const threads = options.threads != 0 ? options.threads : default_verify_threads();
-    return Verification({device, threads}, options.seconds, progress).run();
+    return Verification({device, threads}, options, progress).run();
 }
 
 }  // namespace carillon::tool

@@ -5,7 +5,9 @@
 #pragma once
 
 #include <carillon/device.hpp>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -17,11 +19,6 @@
 #include "measure/progress.hpp"
 
 namespace carillon::tool {
-
-struct VerifyOptions {
-    unsigned seconds = 10;
-    unsigned threads = 0;  // of the CPU's side; 0: default_verify_threads()
-};
 
 // The emulated device has room for as many blocks, and each thread has one at least.
 inline constexpr unsigned most_verify_threads = 32;
@@ -62,14 +59,23 @@ struct FenceReport {
     [[nodiscard]] bool lingered() const;
 };
 
+struct VerifyOptions {
+    double seconds = 10;   // for all tests together
+    unsigned threads = 0;  // of the CPU's side; 0: default_verify_threads()
+    // Is called with each report once it is complete.
+    std::function<void(TestReport const&)> tell{};
+};
+
 struct VerifyResult {
-    unsigned seconds = 0;
+    double seconds = 0;
     unsigned threads = 0;
-    std::vector<TestReport> tests;
+    std::vector<TestReport> tests;  // an interrupt leaves out the last ones
     std::vector<FenceReport> fences;
     MappingReport mapping;
 
     [[nodiscard]] std::uint64_t violations() const;
+    [[nodiscard]] std::size_t controls() const;
+    [[nodiscard]] std::size_t controls_shown() const;
     [[nodiscard]] std::uint64_t checks_of(std::string const& name) const;
 };
 

@@ -119,8 +119,9 @@ std::string mapping_rows(MappingReport const& mapping) {
         mapping.eight_lines_ns);
     if (mapping.conclusion() == Mapping::uncached) {
         text +=
-            "WARNING: it is not write-combining: the CPU's stores cross the bus one by one. "
-            "That costs speed, not order.\n";
+            "WARNING: the mapping is uncached: the CPU's stores cross the bus one by one. This "
+            "costs "
+            "speed, not order.\n";
     }
     return text;
 }
@@ -134,20 +135,41 @@ json to_json(VerifyResult const& result) {
             {"lines_to_host", result.checks_of("lines_to_host")},
             {"lines_mpmc_to_device", result.checks_of("lines_mpmc_to_device")},
             {"violations", result.violations()},
+            {"controls", result.controls()},
+            {"controls_shown", result.controls_shown()},
             {"tests", all_to_json(result.tests)},
             {"write_combining", to_json(result.mapping)},
             {"missing_store_fence", all_to_json(result.fences)}};
 }
 
-std::string verify_table(VerifyResult const& result) {
-    std::string text = fmt::format("{:<22}{:>13}{:>12}  what, and its negative control\n", "test",
-                                   "checks", "violations");
-    for (TestReport const& each : result.tests) text += test_rows(each);
-    text += fence_rows(result.fences) + mapping_rows(result.mapping);
+std::string verify_title() {
+    return fmt::format("{:<22}{:>13}{:>12}  what it checks, and its negative control\n", "test",
+                       "checks", "violations");
+}
+
+std::string verify_rows(TestReport const& test) { return test_rows(test); }
+
+std::string verify_rest(VerifyResult const& result) {
+    if (result.fences.empty()) return "";  // an interrupt came before
+    return fence_rows(result.fences) + mapping_rows(result.mapping);
+}
+
+std::string verify_verdict(VerifyResult const& result) {
     std::uint64_t const violations = result.violations();
-    return text + fmt::format("\n{} violation{}\n",
-                              violations == 0 ? "no" : fmt::format("{}", violations),
-                              violations == 1 ? "" : "s");
+    std::size_t const hidden = result.controls() - result.controls_shown();
+    std::string text = fmt::format("\nverdict: {} violation{} in {} test{}",
+                                   violations == 0 ? "no" : fmt::format("{}", violations),
+                                   violations == 1 ? "" : "s", result.tests.size(),
+                                   result.tests.size() == 1 ? "" : "s");
+    text += fmt::format("; {} of {} controls showed their fault", result.controls_shown(),
+                        result.controls());
+    if (hidden != 0) {
+        text += fmt::format(
+            ", {} did NOT: those parts of the discipline were not needed here, or "
+            "not seen to be",
+            hidden);
+    }
+    return text + '\n';
 }
 
 void require_no_violation(VerifyResult const& result) {

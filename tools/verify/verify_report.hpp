@@ -11,8 +11,12 @@ namespace carillon::tool {
 
 // Without the "environment" object.
 [[nodiscard]] nlohmann::json to_json(VerifyResult const& result);
-// For people: one row a test, the evidence of violations, store fences, the mapping.
-[[nodiscard]] std::string verify_table(VerifyResult const& result);
+// For people. The report has these parts one after the other: the table's title; the rows of each
+// test, with the evidence of violations; store fences and the mapping; the verdict.
+[[nodiscard]] std::string verify_title();
+[[nodiscard]] std::string verify_rows(TestReport const& test);
+[[nodiscard]] std::string verify_rest(VerifyResult const& result);
+[[nodiscard]] std::string verify_verdict(VerifyResult const& result);
 // Throws Error if there was a violation.
 void require_no_violation(VerifyResult const& result);
 

@@ -16,7 +16,7 @@ constexpr std::uint32_t batch_lines = 32;   // more than a CPU has write-combini
 constexpr std::uint32_t column_lines = 64;  // so are these
 constexpr std::uint32_t any_later = 0x7fff'ffffU;
 
-// Calls `write(version)`, from 1 on, until the time is over.
+// Calls `write(version)`, from 1 on, until the time is over or an interrupt comes.
 template <class Write>
 void write_versions(VerifyStage const& stage, std::chrono::nanoseconds time, Write&& write) {
     constexpr std::uint32_t batch = 16;
@@ -25,7 +25,7 @@ void write_versions(VerifyStage const& stage, std::chrono::nanoseconds time, Wri
     do {
         for (std::uint32_t i = 0; i < batch; ++i) write(++version);
         stage.rest();
-    } while (Clock::now() < deadline);
+    } while (time_is_left(deadline));
 }
 
 void store_words(detail::Line* lines, std::uint32_t version) {

@@ -11,20 +11,19 @@ namespace {
 
 constexpr Subject loading_subject{
     "cuda.module_loading",
-    "Loaded lazily, the first launch of another kernel waits until the persistent one ends."};
+    "With lazy loading the first launch of another kernel waits for the persistent one."};
 constexpr Subject blocking_subject{
     "cuda.launch_blocking",
-    "A launch that waits for its kernel never returns if the kernel never ends."};
+    "With launch blocking the launch of a persistent kernel never returns."};
 constexpr Subject stack_subject{
-    "cuda.stack",
-    "A kernel that needs a larger stack than the GPU's threads have waits until no other runs."};
+    "cuda.stack", "A kernel that needs a larger stack waits until no other kernel runs."};
 constexpr Subject connections_subject{
     "cuda.max_connections",
-    "Streams that share a hardware queue with the persistent kernel's wait behind it."};
+    "Streams that share a hardware queue with the persistent kernel wait for it."};
 constexpr Subject visible_subject{"cuda.visible_devices",
                                   "CUDA counts only the GPUs that this variable names."};
-constexpr Subject mps_subject{
-    "gpu.mps", "Under MPS the clients share the GPU at once, and one that faults ends all."};
+constexpr Subject mps_subject{"gpu.mps",
+                              "MPS clients share the GPU: a fault of one client ends all of them."};
 
 std::string value_of(Variables const& variables, std::string const& name) {
     auto const found = variables.find(name);
@@ -72,8 +71,8 @@ Finding check_stack(Facts const& facts) {
         Severity::note,
         fmt::format("{}; the kernels of this tool use {}, which takes {} once one starts", found,
                     stack.needed, taken(stack.needed)),
-        fmt::format("export CARILLON_STACK_BYTES={} reserves no more than now; a kernel that uses "
-                    "more is refused beside others then",
+        fmt::format("export CARILLON_STACK_BYTES={} keeps the present size; kernels that need more "
+                    "then fail while others run",
                     stack.limit));
 }
 
@@ -95,7 +94,7 @@ Finding check_visible_devices(Facts const& facts) {
     return visible_subject.at(
         Severity::note,
         fmt::format("CUDA_VISIBLE_DEVICES = \"{}\"", value_of(variables, "CUDA_VISIBLE_DEVICES")),
-        "unset CUDA_VISIBLE_DEVICES if a GPU is missing; --device GPU-<uuid> names one whatever "
+        "unset CUDA_VISIBLE_DEVICES if a GPU is missing; --device GPU-<uuid> does not depend on "
         "the order");
 }
 
@@ -111,7 +110,7 @@ Finding check_mps(Facts const& facts) {
                                           folder),
                               "unset CUDA_MPS_PIPE_DIRECTORY, or: nvidia-cuda-mps-control -d");
     }
-    return mps_subject.at(Severity::note, "a control daemon's pipe is there",
+    return mps_subject.at(Severity::note, "there is a pipe of a control daemon",
                           "to end MPS: echo quit | nvidia-cuda-mps-control");
 }
 

@@ -14,28 +14,28 @@ namespace carillon::tool {
 namespace {
 
 constexpr Subject mode_subject{"gpu.compute_mode",
-                               "It says whether a process may have a context here, and how many."};
-constexpr Subject mig_subject{
-    "gpu.mig", "Vulkan, which the mapped memory comes from, does not serve a GPU's MIG parts."};
+                               "The mode limits how many processes may use the GPU."};
+constexpr Subject mig_subject{"gpu.mig",
+                              "Mapped memory comes from Vulkan, which does not support MIG."};
 constexpr Subject watchdog_subject{
     "gpu.watchdog",
     "A GPU with a display has a time limit, after which the driver kills a kernel."};
 constexpr Subject persistence_subject{
-    "gpu.persistence", "Without it the driver starts the GPU anew each time its last user leaves."};
-constexpr Subject clocks_subject{"gpu.clocks",
-                                 "A GPU that starts from idle clocks answers late at first."};
+    "gpu.persistence",
+    "Without persistence the driver restarts the GPU after its last user leaves."};
+constexpr Subject clocks_subject{"gpu.clocks", "A GPU with idle clocks answers late at first."};
 constexpr Subject link_subject{"gpu.pcie_link", "Every command and answer crosses this link once."};
 constexpr Subject cores_subject{
     "gpu.near_cores", "A core on another memory node adds a crossing to each command and answer."};
 constexpr Subject iommu_subject{"gpu.iommu",
-                                "Address translation is on the way of each answer to host memory."};
+                                "The IOMMU translates the address of each answer to host memory."};
 
 }  // namespace
 
 Finding check_compute_mode(Facts const& facts) {
     GpuFacts const& gpu = *facts.gpu();
     constexpr char const* to_default = "nvidia-smi -c DEFAULT (as root)";
-    if (!gpu.compute_mode) return mode_subject.ok("not told");
+    if (!gpu.compute_mode) return mode_subject.ok("unknown");
     switch (*gpu.compute_mode) {
         case 0:
             return mode_subject.ok("default: any number of processes");
@@ -43,17 +43,16 @@ Finding check_compute_mode(Facts const& facts) {
             return mode_subject.at(lacking(facts), "prohibited: no process may use the GPU",
                                    to_default);
         default:
-            return mode_subject.at(
-                Severity::note,
-                "exclusive: one process only, without time slices of others; the next is refused",
-                fmt::format("for several processes: {}", to_default));
+            return mode_subject.at(Severity::note,
+                                   "exclusive: one process only; the next one is refused",
+                                   fmt::format("for several processes: {}", to_default));
     }
 }
 
 Finding check_mig(Facts const& facts) {
     NvmlFacts const& nvml = facts.nvml;
     bool const opened = facts.open.error.empty() && !facts.open.info.emulated;
-    if (!nvml.mig) return mig_subject.ok("not told, or not known to this GPU");
+    if (!nvml.mig) return mig_subject.ok("unknown, or unsupported by this GPU");
     if (!*nvml.mig) return mig_subject.ok("off");
     return mig_subject.at(opened ? Severity::note : lacking(facts), "on",
                           "nvidia-smi -mig 0 (as root; ends what runs on the GPU)");
@@ -61,7 +60,7 @@ Finding check_mig(Facts const& facts) {
 
 Finding check_watchdog(Facts const& facts) {
     GpuFacts const& gpu = *facts.gpu();
-    if (!gpu.run_time_limit) return watchdog_subject.ok("not told");
+    if (!gpu.run_time_limit) return watchdog_subject.ok("unknown");
     if (*gpu.run_time_limit == 0) return watchdog_subject.ok("no time limit on kernels");
     return watchdog_subject.at(
         lacking(facts), "kernels on this GPU have a time limit, of some seconds",
@@ -71,7 +70,7 @@ Finding check_watchdog(Facts const& facts) {
 
 Finding check_persistence(Facts const& facts) {
     NvmlFacts const& nvml = facts.nvml;
-    if (!nvml.persistence) return persistence_subject.ok("not told");
+    if (!nvml.persistence) return persistence_subject.ok("unknown");
     if (*nvml.persistence) return persistence_subject.ok("on");
     return persistence_subject.at(Severity::note, "off",
                                   "nvidia-smi -pm 1 (as root), or run nvidia-persistenced");
@@ -82,7 +81,7 @@ Finding check_clocks(Facts const& facts) {
     constexpr double near = 0.9;
     int const now = clocks.value("gpu_clock_mhz", 0);
     int const most = clocks.value("gpu_clock_max_mhz", 0);
-    if (now == 0 || most == 0) return clocks_subject.ok("not told: nvidia-smi is not there");
+    if (now == 0 || most == 0) return clocks_subject.ok("unknown: there is no nvidia-smi");
     std::string const found = fmt::format("{} MHz now, {} at most", now, most);
     if (now >= near * most) return clocks_subject.ok(found);
     return clocks_subject.at(Severity::note, found,

@@ -42,7 +42,7 @@ std::string no_gpu_fix(DriverFacts const& driver) {
         return "make the versions match: see driver.versions";
     }
     if (driver.container) return run_container;
-    return "see what says more: nvidia-smi; dmesg | grep -i nvrm";
+    return "for details: nvidia-smi; dmesg | grep -i nvrm";
 }
 
 }  // namespace
@@ -147,7 +147,7 @@ Finding check_versions(Facts const& facts) {
     }
     return subject.at(lacking(facts), found,
                       driver.container
-                          ? "start the container anew: the host's driver was changed meanwhile"
+                          ? "restart the container: the host's driver has changed"
                           : "reboot, or end all users of the GPU, then (as root): rmmod nvidia_uvm "
                             "nvidia_drm nvidia_modeset nvidia; modprobe nvidia");
 }
@@ -163,7 +163,7 @@ Finding check_gpus(Facts const& facts) {
         return subject.ok(fmt::format("{}", fmt::join(names, "; ")));
     }
     if (!driver.library_error.empty()) {
-        return subject.at(lacking(facts), "none: there is no driver to ask",
+        return subject.at(lacking(facts), "unknown: there is no driver",
                           "see driver.library and driver.kernel_module");
     }
     std::string found = "CUDA sees none";

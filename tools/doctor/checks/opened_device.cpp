@@ -9,17 +9,16 @@ namespace {
 
 constexpr Subject open_subject{"device.open",
                                "Everything begins with Device::open and mapped device memory."};
-constexpr Subject call_subject{
-    "device.call", "This is the main job: a command to a running kernel, and its answer."};
+constexpr Subject call_subject{"device.call",
+                               "Carillon sends a command to a running kernel and gets its answer."};
 constexpr Subject source_subject{
-    "memory.source", "A block polls its rings: in the GPU's own memory that is the fastest."};
+    "memory.source", "A block polls its rings. Polling is fastest in the GPU's own memory."};
 constexpr Subject heap_subject{"memory.heap",
                                "Rings and buffers lie in device memory that the CPU has mapped."};
-constexpr Subject bar_subject{
-    "memory.bar", "Only what fits through the PCI BAR can be mapped, by all processes together."};
+constexpr Subject bar_subject{"memory.bar",
+                              "The PCI BAR limits the memory that all processes together can map."};
 constexpr Subject mapping_subject{
-    "memory.mapping",
-    "A line leaves the CPU as one write, and at full speed, only through write-combining."};
+    "memory.mapping", "Only write-combining sends a line as one write, and at full speed."};
 constexpr Subject order_subject{
     "memory.order", "Data that a message refers to has to be visible before the message."};
 
@@ -41,24 +40,24 @@ Finding check_open(Facts const& facts) {
     }
     return open_subject.at(
         Severity::error, open.error,
-        fmt::format("mend the errors below, if there are any; then: carillon info --device {}",
-                    facts.selector));
+        fmt::format("fix the errors below, then: carillon info --device {}", facts.selector));
 }
 
 Finding check_memory(Facts const& facts) {
     DeviceInfo const& info = facts.open.info;
     if (info.why_host_memory.empty())
         return source_subject.ok(fmt::format("from {}", to_string(info.memory_source)));
-    return source_subject.at(Severity::warning, "page-locked host memory: " + info.why_host_memory,
-                             "mend the Vulkan findings below; a command takes about a bus round "
-                             "trip longer until then");
+    return source_subject.at(
+        Severity::warning, "page-locked host memory: " + info.why_host_memory,
+        "fix the Vulkan findings below; until then a command takes about one bus "
+        "round trip longer");
 }
 
 Finding check_call(Facts const& facts) {
     CallFacts const& call = facts.call;
     if (!call.skipped.empty()) {
         return call_subject.at(Severity::note, "not tried: " + call.skipped,
-                               "mend what kept it from being tried, then: carillon doctor");
+                               "fix the cause, then: carillon doctor");
     }
     if (call.error.empty()) {
         return call_subject.ok(fmt::format("answered, {:.0f} ns at the median", call.p50_ns));
@@ -119,8 +118,9 @@ Finding check_mapping(Facts const& facts) {
                                       "check the order on this machine: carillon verify");
         default:
             return mapping_subject.at(
-                Severity::note, "write-combining or uncached, times do not tell: " + times,
-                "carillon verify tells; if it is uncached: in a virtual machine the host has to "
+                Severity::note, "write-combining or uncached (the times do not tell): " + times,
+                "run carillon verify; if the mapping is uncached: in a virtual machine the host "
+                "has to "
                 "honour the guest's memory types, and the kernel must not run with nopat");
     }
 }
@@ -133,7 +133,7 @@ Finding check_order(Facts const& facts) {
                           info.data_order == DataOrder::fence
                               ? "a store fence is enough"
                               : "the CPU reads back before each message that refers to data")
-            : "not told";
+            : "unknown";
     if (info.data_order == DataOrder::fence) return order_subject.ok(found);
     return order_subject.at(Severity::note, found,
                             "nothing to set; keep payloads in the message (1 KiB) where the "

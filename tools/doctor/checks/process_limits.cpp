@@ -14,22 +14,23 @@ namespace {
 constexpr Subject stores_subject{
     "cpu.stores", "A 64-byte line should leave the CPU as one write; 16-byte loads must not tear."};
 constexpr Subject waits_subject{
-    "cpu.waitpkg", "With TPAUSE and UMWAIT a waiting thread leaves the core's other thread room."};
+    "cpu.waitpkg",
+    "TPAUSE and UMWAIT let a waiting thread leave resources to its core's other thread."};
 constexpr Subject governor_subject{
     "cpu.governor", "A core that lowers its clock between messages answers the next one late."};
 constexpr Subject processors_subject{
-    "cpu.processors", "Each polling thread, and each block of the emulated device, wants its own."};
+    "cpu.processors",
+    "Each polling thread, and each block of the emulated device, needs a processor."};
 constexpr Subject pages_subject{"host.huge_pages",
-                                "While the kernel puts huge pages together, a thread may stall."};
+                                "A thread may stall while Linux assembles huge pages."};
 constexpr Subject locked_subject{
-    "limit.memlock",
-    "A program that locks its memory (mlockall) fails at it; Carillon itself locks none."};
+    "limit.memlock", "mlockall() of a program fails above this limit. Carillon locks no memory."};
 constexpr Subject files_subject{
     "limit.nofile", "The drivers and each mapped memory that is passed on need descriptors."};
-constexpr Subject file_size_subject{"limit.fsize",
-                                    "the memory that processes share counts as a file: rings, "
-                                    "channels and buffers above that limit "
-                                    "are refused, and what a command writes ends there"};
+constexpr Subject file_size_subject{
+    "limit.fsize",
+    "Shared memory counts as a file: larger rings, channels and buffers "
+    "fail, and so does longer output of a command."};
 constexpr Subject address_subject{
     "limit.as", "CUDA reserves addresses for all memory of GPU and host at its start."};
 
@@ -43,8 +44,8 @@ Finding check_stores(Facts const& facts) {
                                  "use a CPU with AVX; in a virtual machine, pass the host's CPU "
                                  "through (QEMU: -cpu host)");
     }
-    std::string const found =
-        fmt::format("{}; lines are published {}", fmt::join(cpu.stores, ", "), cpu.publish_mode);
+    std::string const found = fmt::format("{}; this CPU publishes a line {}",
+                                          fmt::join(cpu.stores, ", "), cpu.publish_mode);
     if (!gpu || cpu.publish_mode != "two-step") return stores_subject.ok(found);
     return stores_subject.at(Severity::note, found,
                              "a CPU with MOVDIR64B publishes in one step; in a virtual machine, "
@@ -53,8 +54,8 @@ Finding check_stores(Facts const& facts) {
 
 Finding check_waits(Facts const& facts) {
     CpuFacts const& cpu = facts.cpu;
-    return waits_subject.ok(cpu.waitpkg ? "TPAUSE and UMWAIT are there"
-                                        : "not there: spin, pause and yield are");
+    return waits_subject.ok(cpu.waitpkg ? "TPAUSE and UMWAIT are supported"
+                                        : "unsupported: spin, pause and yield remain");
 }
 
 Finding check_governor(Facts const& facts) {
@@ -74,7 +75,7 @@ Finding check_processors(Facts const& facts) {
         return processors_subject.ok(fmt::format("{} for this process", cpu.allowed.size()));
     }
     return processors_subject.at(Severity::warning,
-                                 "one for this process: whoever polls keeps all others waiting",
+                                 "one for this process: a polling thread stops all others",
                                  "allow more (taskset, cpusets, docker run --cpuset-cpus), or wait "
                                  "with WaitStyle::yield");
 }

@@ -15,9 +15,10 @@ constexpr Subject loader_subject{
 constexpr Subject icd_subject{
     "vulkan.icd", "The loader finds a Vulkan driver only through a JSON file that names it."};
 constexpr Subject icd_library_subject{
-    "vulkan.icd_library", "A driver whose library, or one that this needs, is missing is skipped."};
-constexpr Subject device_subject{
-    "vulkan.device", "The memory has to come from the very device that the kernel runs on."};
+    "vulkan.icd_library",
+    "The loader skips a driver if its library, or a library that it needs, is missing."};
+constexpr Subject device_subject{"vulkan.device",
+                                 "Memory must come from the device on which the kernel runs."};
 
 constexpr char const* graphics_capability =
     "start the container with: docker run --gpus all -e "
@@ -154,7 +155,7 @@ Finding check_vulkan_device(Facts const& facts) {
     if (!seen.empty()) found += fmt::format("; there are: {}", fmt::join(seen, ", "));
     if (!vulkan.instance_error.empty()) found += ": " + vulkan.instance_error;
     return subject.at(lacking(facts), found,
-                      "see vulkan.icd and vulkan.icd_library; what the loader does: "
+                      "see vulkan.icd and vulkan.icd_library; the loader tells its steps with "
                       "VK_LOADER_DEBUG=error,driver carillon info");
 }
 

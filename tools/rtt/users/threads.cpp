@@ -127,7 +127,7 @@ void add(UsersStage const& stage, UsersRows& rows, std::string const& name, unsi
     if (threads <= stage.processors) {
         row.measure = make();
     } else {
-        row.why_not = std::string("more threads than processors, of which there are ")
+        row.why_not = std::string("more threads than processors: there are ")
                           .append(std::to_string(stage.processors));
     }
     rows.push_back(std::move(row));
