@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <vector>
 
-struct Heap {  // a chunk's facts beside its data
+struct Header {  // a chunk's facts beside its data
     long timestamp;
 };
 struct Power {
@@ -24,7 +24,7 @@ struct Verdict {
 };
 
 struct Detect {
-    carillon::ChunkRing<Heap>::BlockEnd chunks;
+    carillon::ChunkRing<Header>::BlockEnd chunks;
     PowersOut::DeviceEnd powers;
     carillon::DeviceClock clock{};
 
@@ -32,7 +32,7 @@ struct Detect {
     CARILLON_HD void operator()(unsigned /*block*/) {
         std::uint64_t idle_since = clock.now_ns();
         for (unsigned polls = 0;;) {
-            carillon::ChunkView<Heap> chunk{};
+            carillon::ChunkView<Header> chunk{};
             if (!chunks.try_take(chunk)) {
                 clock.idle(++polls);
                 if (polls % 64 == 0 && is_over(idle_since)) return;
@@ -58,7 +58,7 @@ struct Detect {
         return over;
     }
 
-    CARILLON_HD void detect(carillon::ChunkView<Heap> const& chunk) {
+    CARILLON_HD void detect(carillon::ChunkView<Header> const& chunk) {
         namespace block = carillon::block;
         auto& partial = block::shared<Partial, struct Powers>();
         long power = 0;
@@ -79,26 +79,31 @@ struct Detect {
     }
 };
 
+void print(Power const& power) {
+    std::printf("chunk %ld: %ld samples, power %ld\n", power.timestamp, power.samples, power.power);
+}
+
 int main() try {
     using namespace std::chrono_literals;
     constexpr std::size_t packet = 1024;
     constexpr std::size_t packets = 64;  // of a chunk
     auto const device = carillon::Device::open();
-    carillon::ChunkRing<Heap> chunks(device, {.chunk_bytes = packets * packet, .chunks = 4});
+    carillon::ChunkRing<Header> chunks(device, {.chunk_bytes = packets * packet, .chunks = 4});
     PowersOut powers(device);
     auto const kernel =
         carillon::launch(device, 1, Detect{chunks.block_handle(), powers.device_handle()}, threads);
 
     std::vector<std::byte> const received(packet, std::byte{3});
+    int expected = 0;  // powers that have not come yet
     for (long timestamp = 0; timestamp < 16; ++timestamp) {
-        auto chunk = chunks.claim(1s);
-        for (std::size_t i = 0; i < packets; ++i) chunk.fill((i * 37 % packets) * packet, received);
+        auto chunk = chunks.claim(1s);  // waits while the kernel has not released any
+        for (std::size_t i = 0; i < packets; ++i) chunk.fill(i * packet, received);  // in any order
         if (timestamp % 5 == 4) continue;  // as if a packet was lost: the kernel skips the chunk
         chunk.commit(packets * packet, {timestamp});
-        Power const power = powers.pop(1s);
-        std::printf("heap %ld: power %ld of %ld samples\n", power.timestamp, power.power,
-                    power.samples);
+        ++expected;
+        for (; auto const power = powers.try_pop(); --expected) print(*power);
     }
+    for (; expected > 0; --expected) print(powers.pop(1s));
     chunks.claim(1s).commit(0, {-1});
     return kernel.wait(5s) ? 0 : 1;
 } catch (carillon::Error const& error) {

@@ -45,21 +45,21 @@ struct Control {
 int main() try {
     using namespace std::chrono_literals;
     auto const device = carillon::Device::open();
-    GainsIn gains(device, {{1}, 5, false});
+    GainsIn gains(device, {.gain = {1}, .limit = 5, .stop = false});
     StatusOut status(device, {});
     auto const kernel =
         carillon::launch(device, 1, Control{gains.device_handle(), status.device_handle()});
 
     Status seen{};
     for (double gain = 1; gain <= 4; ++gain) {
-        gains.set({{gain}, 5, false});
+        gains.set({.gain = {gain}, .limit = 5, .stop = false});
         auto const until = std::chrono::steady_clock::now() + 5s;
         while ((!status.refresh(seen) || seen.gain != gain) &&
                std::chrono::steady_clock::now() < until) {
         }
         std::printf("gain %.0f: output %.0f\n", seen.gain, seen.output);
     }
-    gains.set({{0}, 0, true});
+    gains.set({.gain = {}, .limit = 0, .stop = true});
     bool const stopped = kernel.wait(5s);
     std::printf("with gain %.0f, %s\n", seen.gain, stopped ? "stopped by the switch" : "running");
     return stopped ? 0 : 1;

@@ -10,11 +10,11 @@ struct Tick {
 };
 struct Quote {
     double price;
-    unsigned count;  // how many ticks the handler has seen
+    unsigned count;  // the ticks that the handler has seen
 };
 
 struct Reprice {
-    unsigned count = 0;
+    unsigned count = 0;  // stays from request to request
 
     CARILLON_HD Quote operator()(Tick const& tick) { return {(tick.bid + tick.ask) / 2, ++count}; }
 };
@@ -25,9 +25,10 @@ int main() try {
     carillon::PersistentKernel<Reprice> kernel(device);
     auto& channel = kernel.channel();
 
-    carillon::Ticket const first = channel.submit(Tick{10, 12}, 1s);  // sent; nothing waits
+    // Returns once the request is sent; waits up to a second only if the ring has no free slot.
+    carillon::Ticket const first = channel.submit(Tick{10, 12}, 1s);
     carillon::Ticket const second = channel.submit(Tick{20, 22}, 1s);
-    Quote const later = channel.wait(second, 1s);  // replies may be taken in any order
+    Quote const later = channel.wait(second, 1s);  // take the replies in any order
     Quote const earlier = channel.wait(first, 1s);
     std::printf("tick %u: %.0f, tick %u: %.0f\n", earlier.count, earlier.price, later.count,
                 later.price);
@@ -38,7 +39,7 @@ int main() try {
     carillon::Tickets tickets;
     channel.submit_n(ticks, tickets, 1s);  // one fence for all
     channel.take_n(tickets, quotes, 1s);   // in the order of the requests
-    std::printf("tick %u: %.2f\n", quotes[99].count, quotes[99].price);
+    std::printf("the last of 100 more, tick %u: %.2f\n", quotes[99].count, quotes[99].price);
     return 0;
 } catch (carillon::Error const& error) {
     std::fprintf(stderr, "outstanding: %s\n", error.what());

@@ -23,6 +23,7 @@ int main(int argc, char** argv) try {
     carillon::Server server = kernel.serve(argv[1]);
     // clang-format on
     std::printf("serving at %s\n", argv[1]);
+    std::fflush(stdout);  // at once, also where the output is a pipe
 
     int signal = 0;
     ::sigwait(&ends, &signal);

@@ -10,7 +10,7 @@ struct Twice {
 };
 
 template <class Kernel>
-void tell(Kernel const& kernel) {
+void print_state(Kernel const& kernel) {
     std::string const state(to_string(kernel.state()));
     std::string const activity(to_string(kernel.activity()));
     std::printf("kernel %s, its block %s\n", state.c_str(), activity.c_str());
@@ -22,10 +22,10 @@ int main() try {
     carillon::PersistentKernel<Twice> kernel(device);
     long const reply = kernel.channel().call(21, 1s);
     std::printf("reply %ld\n", reply);
-    tell(kernel);
+    print_state(kernel);
 
-    kernel.drain(5s);  // what was accepted is answered, then the kernel ends
-    tell(kernel);
+    kernel.drain(5s);  // answers every accepted request, then ends the kernel
+    print_state(kernel);
     try {
         (void)kernel.channel().call(1, 1s);
     } catch (carillon::StoppedError const& error) {
