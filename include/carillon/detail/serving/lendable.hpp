@@ -123,7 +123,7 @@ class PublishedObject final : public Lendable {
     [[nodiscard]] std::optional<Loan> lend(std::uint32_t user, bool host_memory) override;
     void end(unsigned place) override;
     [[nodiscard]] std::string why_full() const override {
-        return "it has as many clients as can be numbered";
+        return "the object has the most clients possible";
     }
 
     // The views with the addresses of either side; there is a device's only if it writes.
