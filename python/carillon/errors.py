@@ -77,11 +77,11 @@ def _made(kind: type[_Made], call: str, cause: str, **members: Any) -> _Made:
 def _refused(
     kind: type[UsageError], call: str, name: str, value: object, wanted: str
 ) -> UsageError:
-    """What the extension says of an argument that it does not take."""
+    """The extension's error for an argument that it rejects."""
     text = repr(value)
     if len(text) > 80:
         text = text[:80] + "..."
-    return _made(kind, call, f"{name} is {text}: {wanted}")
+    return _made(kind, call, f"{name} is {text}: expected {wanted}")
 
 
 def _require(kind: type, call: str, name: str, value: object) -> None:

@@ -23,7 +23,7 @@ class Memory(pycuda.driver.PointerHolderBase, RawMemory):  # type: ignore[misc]
         pycuda.driver.PointerHolderBase.__init__(self)
 
     def get_pointer(self) -> int:
-        """Where CUDA finds it, for who keeps this object: it stays as long, freed or not."""
+        """The address for CUDA, for a caller that keeps this object and so the memory."""
         return self._lent_device_ptr()
 
 
