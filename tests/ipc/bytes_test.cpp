@@ -267,17 +267,18 @@ TEST_F(BytesOfOthersTest, ringsOfTypesAndByBytes) {
         from.pop(room_of(fill), patience);
         EXPECT_EQ(fill.twice, i);
     }
-    CARILLON_EXPECT_ERROR((void)to.device_handle(), UsageError, "the device's end is the owner's");
+    CARILLON_EXPECT_ERROR((void)to.device_handle(), UsageError,
+                          "only the owner's process has the device's end");
 }
 
 TEST_F(BytesOfOthersTest, refusalsNameBothSizes) {
     PersistentKernel<CountingHandler, SharedChannels> const kernel(device(), parked);
     Server const server = kernel.serve(path());
     Connection const owner = connect();
-    CARILLON_EXPECT_ERROR((void)(owner.channel<Bytes, Bytes>("kernel", {12}, {sizeof(Told)})),
-                          RefusedError,
-                          "the kernel's request is carillon::test::Ask of 8 bytes, the client's "
-                          "bytes of 12");
+    CARILLON_EXPECT_ERROR(
+        (void)(owner.channel<Bytes, Bytes>("kernel", {12}, {sizeof(Told)})), RefusedError,
+        "the kernel's request is carillon::test::Ask of 8 bytes, but the client's is "
+        "bytes of 12");
     CARILLON_EXPECT_ERROR((void)(owner.channel<Bytes, Bytes>("kernel", {8, "Ask"}, {sizeof(Told)})),
                           RefusedError, "the client's Ask of 8");
     CARILLON_EXPECT_ERROR((void)(owner.channel<Bytes, Bytes>("quotes", {8}, {sizeof(Told)})),
@@ -324,7 +325,7 @@ TEST_F(BytesOfOthersTest, namesThatDifferBehind63BytesAreNamesOfTwoTypes) {
         RefusedError, "the client's " + before.substr(0, 46) + "~");
     CARILLON_EXPECT_ERROR(
         (void)(owner.channel<Bytes, Bytes>("kernel", {8, before.substr(0, 63)}, {sizeof(Told)})),
-        RefusedError, "of 8 bytes, the client's " + before.substr(0, 63));
+        RefusedError, "of 8 bytes, but the client's is " + before.substr(0, 63));
 }
 
 TEST_F(BytesOfOthersTest, nameThatIsTooLongByHalfACharacterIsTheSameOnBothSides) {
@@ -346,7 +347,7 @@ TEST_F(BytesOfOthersTest, refusalShowsNoMoreOfANameThanIsSent) {
         kernel.serve(path(), {.log = [&](std::string const& line) { shown = line.size(); }});
     CARILLON_EXPECT_ERROR(
         (void)(connect().channel<Bytes, Bytes>("kernel", {sizeof(Ask), "Tick"}, {sizeof(Told)})),
-        RefusedError, " of 8 bytes, the client's Tick of 8");
+        RefusedError, " of 8 bytes, but the client's is Tick of 8");
     EXPECT_TRUE(eventually([&] { return shown != 0; }));
     EXPECT_LT(shown, 400U);
 }
@@ -407,7 +408,7 @@ TEST(BytesErrorsTest, messagesAtANullPointerAreRefused) {
     BytesClient& client = kernel.client();
     Message four(4);
     std::span<std::byte> const null(static_cast<std::byte*>(nullptr), 4);
-    char const* const says = ": 4 bytes at a null pointer";
+    char const* const says = ": 4 bytes requested at a null pointer";
     Tickets sent;
     Tickets tickets(1, 1, 1);
     CARILLON_EXPECT_ERROR(client.call(null, four, patience), UsageError, says);
@@ -428,19 +429,19 @@ TEST(BytesErrorsTest, whatMakesNoSenseIsRefused) {
     Message const four(4);
     Message five(5);
     CARILLON_EXPECT_ERROR(RingFrom(device, 0), UsageError,
-                          "a message of 0 bytes, which are 1 to 1024");
+                          "a message of 0 bytes is not possible: it has 1 to 1024");
     CARILLON_EXPECT_ERROR(RingFrom(device, 1025), UsageError, "1025 bytes");
     CARILLON_EXPECT_ERROR(BytesKernel(device, {4}, {4}, nullptr, nullptr), UsageError,
-                          "there is no handler");
+                          "the handler is a null pointer");
     CARILLON_EXPECT_ERROR(BytesKernel(device, {4}, {2000}, throws, nullptr), UsageError,
                           "a reply of 2000 bytes");
     BytesKernel kernel(device, {4}, {4}, throws, nullptr, parked);
     CARILLON_EXPECT_ERROR(kernel.client().call(five, five, 1s), UsageError,
-                          "a request of 5 bytes, the other side's is of 4");
+                          "a request of 5 bytes was given, but the other side's has 4");
     CARILLON_EXPECT_ERROR(kernel.client().call(four, five, 1s), UsageError, "a reply of 5 bytes");
     CARILLON_EXPECT_ERROR((void)kernel.client().try_submit_n(five), UsageError,
                           "5 bytes, which are no whole number of requests of 4 bytes");
-    CARILLON_EXPECT_ERROR((void)kernel.client(1), UsageError, "there is no such channel");
+    CARILLON_EXPECT_ERROR((void)kernel.client(1), UsageError, "there is no channel 1");
     CARILLON_EXPECT_ERROR((void)kernel.serve("/nowhere"), UsageError, "of_others");
     RingTo ring(device, 4, {.capacity = 2});
     CARILLON_EXPECT_ERROR((void)ring.try_push(five), UsageError, "a message of 5 bytes");
