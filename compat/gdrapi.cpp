@@ -115,10 +115,10 @@ int own(std::string_view call, Maker const& maker) {
                    "the handle belongs to the parent process: fork() does not pass it on");
 }
 int usable(std::string_view call, gdr const* g) {
-    return g == nullptr ? refused(call, "a null pointer") : own(call, g->maker);
+    return g == nullptr ? refused(call, "an argument is a null pointer") : own(call, g->maker);
 }
 int usable(std::string_view call, gdr const* g, void const* result) {
-    return result == nullptr ? refused(call, "a null pointer") : usable(call, g);
+    return result == nullptr ? refused(call, "an argument is a null pointer") : usable(call, g);
 }
 
 // The whole pages that [address, address + size) touches, of memory that begins and ends anywhere.
@@ -198,7 +198,7 @@ int pin(std::string_view call, gdr* g, std::uint64_t address, std::size_t size, 
 int find_pinned(std::string_view call, gdr const* g, gdr_mh_t handle, Pinned*& found) {
     found = PinTable::get().find(handle.h);
     if (found != nullptr && g != nullptr && found->of == g) return own(call, found->maker);
-    return refused(call, "{:#x} is no handle of what is pinned", handle.h);
+    return refused(call, "{:#x} is not a handle of pinned memory", handle.h);
 }
 
 int unpin(gdr* g, unsigned long handle) {
@@ -243,9 +243,9 @@ int find_mapping(std::string_view call, gdr_mh_t handle, void const* where, void
     found = PinTable::get().find(handle.h);
     if (found != nullptr && found->maps(where, size) && (other != nullptr || size == 0)) [[likely]]
         return own(call, found->maker);
-    if (found == nullptr) return refused(call, "{:#x} is no handle of what is pinned", handle.h);
+    if (found == nullptr) return refused(call, "{:#x} is not a handle of pinned memory", handle.h);
     if (int const error = own(call, found->maker)) return error;
-    if (other == nullptr) return refused(call, "a null pointer");
+    if (other == nullptr) return refused(call, "an argument is a null pointer");
     return refused(call, "{} bytes at {} are not in the mapping of {} bytes at {}", size, where,
                    found->reach(), static_cast<void*>(found->host));
 }
@@ -316,7 +316,7 @@ int gdr_get_callback_flag(gdr_t g, gdr_mh_t handle, int* flag) {
     constexpr char const* call = "gdr_get_callback_flag";
     c::Pinned* pinned = nullptr;
     if (int const error = c::find_pinned(call, g, handle, pinned)) return error;
-    if (flag == nullptr) return c::refused(call, "a null pointer");
+    if (flag == nullptr) return c::refused(call, "an argument is a null pointer");
     *flag = 0;  // pinned memory stays
     return 0;
 }
@@ -325,7 +325,7 @@ int gdr_get_info_v2(gdr_t g, gdr_mh_t handle, gdr_info_v2_t* info) {
     constexpr char const* call = "gdr_get_info_v2";
     c::Pinned* pinned = nullptr;
     if (int const error = c::find_pinned(call, g, handle, pinned)) return error;
-    if (info == nullptr) return c::refused(call, "a null pointer");
+    if (info == nullptr) return c::refused(call, "an argument is a null pointer");
     c::tell(*pinned, info);
     info->mapping_type = pinned->mapped == 0 ? GDR_MAPPING_TYPE_NONE : c::type_of(*pinned);
     return 0;
@@ -336,7 +336,7 @@ int gdr_get_info_v2(gdr_t g, gdr_mh_t handle, gdr_info_v2_t* info) {
     constexpr char const* call = "gdr_get_info";
     c::Pinned* pinned = nullptr;
     if (int const error = c::find_pinned(call, g, handle, pinned)) return error;
-    if (info == nullptr) return c::refused(call, "a null pointer");
+    if (info == nullptr) return c::refused(call, "an argument is a null pointer");
     c::tell(*pinned, info);
     return 0;
 }

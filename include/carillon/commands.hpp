@@ -124,7 +124,7 @@ class Commands {
     static_assert((std::is_trivially_copyable_v<Command> && ...),
                   "carillon: a command must be trivially copyable: its bytes cross a bus");
     static_assert(((sizeof(Command) <= command_bytes) && ...),
-                  "carillon: a command must be at most 1020 bytes: it travels beside its opcode");
+                  "carillon: a command must be at most 1020 bytes: it travels with its opcode");
 
    public:
     // The wire format: an opcode, and room for the largest command.

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Messages between Python's values and bytes.
 
-A message type is a NumPy dtype (or what numpy.dtype takes), a dataclass of scalars, or a number of
-bytes. It has 1 to 1024 bytes (a mailbox's value to 4096, what goes beside a chunk to 40) and is laid
-out as a C struct of the same members.
+A message type is a NumPy dtype (or an argument of numpy.dtype), a dataclass of scalars or a number of
+bytes. It has 1 to 1024 bytes (a mailbox's value up to 4096, a chunk's metadata up to 40) and the
+layout of a C struct with the same members.
 
 A codec has MessageCodec's encode() and decode() of one message, which call _to_bytes() and
-_from_bytes() for what only Python can do, and for many messages one behind the other:
+_from_bytes() for the parts in Python, and for many messages in a row:
 encode_many(values), a buffer of them; room(count), a writable one; decode_many(room), the values in
-that. No value is converted without a word: they raise UsageError for a value of another dtype or
-class, for a number that its member cannot hold, and for another count of values than there are
-members; and what Python raises for an object that is no buffer.
+that. They never convert silently: they raise UsageError for a value of another dtype or
+class, for a number that its member cannot hold, and for a wrong number of values;
+and Python's own error for an object that is not a buffer.
 """
 
 from __future__ import annotations
@@ -337,8 +337,8 @@ def cleared(messages: bytes, size: int, gaps: Gaps) -> bytes:
 
 
 def _members(dtype: np.dtype[Any]) -> list[tuple[int, str]]:
-    """Where its numbers are, and what `struct` calls their types; nothing where it has others, or
-    members that share bytes."""
+    """The offsets of its numbers and the codes of `struct` for their types; empty with other members or
+    overlapping ones."""
     if dtype.names is None:
         code = _STRUCT_CODES.get(dtype.str[1:]) if dtype.isnative else None
         return [] if code is None else [(0, code)]
@@ -354,7 +354,7 @@ def _members(dtype: np.dtype[Any]) -> list[tuple[int, str]]:
 
 
 def _native(members: list[tuple[int, str]]) -> list[tuple[int, str]]:
-    """The same where the extension knows all their types: it has no floats of two bytes."""
+    """The members, or none if the extension lacks one of their types: two-byte floats."""
     return [] if any(code == "e" for _, code in members) else members
 
 

@@ -38,7 +38,7 @@ class DeviceArray:
     ) -> None:
         self.dtype = elements("DeviceArray", dtype)
         if self.dtype.hasobject or self.dtype.itemsize == 0:
-            raise _made(UsageError, "DeviceArray", f"{self.dtype} is no type of elements")
+            raise _made(UsageError, "DeviceArray", f"{self.dtype} is not an element type")
         self._held = _MemoryView._of(memory)
         self._memory = memory
         self.offset = _number("DeviceArray", "offset", offset)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The errors of carillon: one class for each of the C++ library's, and ArgumentTypeError.
+"""The errors of carillon: one class for each error of the C++ library, and ArgumentTypeError.
 
-The text is "<call>: <cause>", and `call` is the call by its name in Python. What a driver or the
-system refused, and what has ended a kernel, has the call of that. Where Python has a class for what
-went wrong, the error is an instance of it too, so that `except TimeoutError` and `except OSError`
-find it. The extension makes the classes of the library's table of errors.
+The text is "<call>: <cause>", and `call` is the call's name in Python. Errors of a driver or the
+system, and errors that ended a kernel, keep the call that failed. If Python has a class for
+the error, the error is an instance of it too, so that `except TimeoutError` and `except OSError`
+catch it. The extension makes the classes from the library's table of errors.
 """
 
 from __future__ import annotations

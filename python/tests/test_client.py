@@ -276,7 +276,7 @@ def test_errors_tell_the_timeout_that_was_given(device: carillon.Device, timeout
     kernel = carillon.PersistentKernel(device, wait, request=1, reply=1)
     kernel.client().submit(b"a")
     given = f"{int(timeout * 1e3)} ms"
-    with pytest.raises(carillon.TimeoutError, match=f"drain: .* answered after {given}: "):
+    with pytest.raises(carillon.TimeoutError, match=f"drain: .* unanswered after {given}: "):
         kernel.drain(timeout)
     with pytest.raises(carillon.TimeoutError, match=f"stop: .* not ended within {given}; a"):
         kernel.stop(timeout)

@@ -164,7 +164,7 @@ def test_layouts_that_no_struct_has_are_refused() -> None:
         with pytest.raises(carillon.UsageError, match=match):
             carillon.compile_handler(90, REPRICE, request=request, reply=QUOTE)
 
-    refused([("a", "u1"), ("b", "<f8")], "Request.b is at offset 1, where C")
+    refused([("a", "u1"), ("b", "<f8")], "Request.b is at offset 1, but C")
     refused([("b", "<f8"), ("a", "u1")], "Request has 9 bytes, but C")
     refused([("a", ">f8")], "Request.a is of >f8, which has no CUDA")
     refused([("a", "<f2")], "Request.a is of float16, which has no CUDA")

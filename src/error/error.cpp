@@ -52,7 +52,7 @@ void Error::name_call(std::string_view call) {
 }
 
 ResidencyError::ResidencyError(unsigned asked, unsigned fit)
-    : Error(fmt::format("{} blocks asked for, {} can be resident at once", asked, fit)),
+    : Error(fmt::format("{} blocks requested, but {} can be resident at once", asked, fit)),
       asked_(asked),
       fit_(fit) {}
 

@@ -133,10 +133,10 @@ void wire_text(auto& wire, std::string_view field, std::string& value, std::size
 
 void wire_name(auto& wire, std::string_view field, std::string& value, std::size_t longest) {
     if (unprintable(value) != std::string::npos) {
-        wire.fail(field, "it has a control character or is not UTF-8");
+        wire.fail(field, "the name has a control character or is not UTF-8");
     }
     wire_text(wire, field, value, longest);
-    if (value.empty()) wire.fail(field, "it is empty");
+    if (value.empty()) wire.fail(field, "the name is empty");
 }
 
 }  // namespace carillon::detail

@@ -216,7 +216,7 @@ static void options_that_make_no_sense(carillon_device* device) {
     options = options_of(&served);
     options.request.name = "a\nb";
     EXPECT_ERROR(carillon_kernel_start(device, &options, &kernel), CARILLON_USAGE,
-                 "a control character in the name of the request");
+                 "the name of the request has a control character");
     options = options_of(&served);
     options.capacity = 9;
     EXPECT_ERROR(carillon_kernel_start(device, &options, &kernel), CARILLON_USAGE, "9");

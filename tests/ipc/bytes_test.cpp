@@ -359,9 +359,10 @@ TEST_F(BytesOfOthersTest, namesThatCannotBePrintedAreErrorsOfTheCallsThatGetThem
     for (auto const clients : {BytesClients::of_this_process, BytesClients::of_others}) {
         CARILLON_EXPECT_ERROR(BytesKernel(device(), red, plain, doubles, nullptr, parked, clients),
                               UsageError,
-                              "BytesKernel: a control character in the name of the request");
+                              "BytesKernel: the name of the request has a control character");
         CARILLON_EXPECT_ERROR(BytesKernel(device(), plain, half, doubles, nullptr, parked, clients),
-                              UsageError, "in the name of the reply, or bytes that are no UTF-8");
+                              UsageError,
+                              "the name of the reply has a control character or is not UTF-8");
     }
     Server const server(path());
     Connection const owner = connect();
@@ -370,11 +371,11 @@ TEST_F(BytesOfOthersTest, namesThatCannotBePrintedAreErrorsOfTheCallsThatGetThem
     CARILLON_EXPECT_ERROR((void)(owner.channel<Bytes, Bytes>("kernel", plain, half)), UsageError,
                           "Connection::channel: a control");
     CARILLON_EXPECT_ERROR((void)(owner.ring<Bytes, Direction::to_host>("ring", red)), UsageError,
-                          "Connection::ring: a control character in the name of the message");
+                          "Connection::ring: the name of the message has a control character");
     CARILLON_EXPECT_ERROR((void)(owner.mailbox<Bytes, Direction::to_host>("box", red)), UsageError,
-                          "Connection::mailbox: a control character in the name of the value");
+                          "Connection::mailbox: the name of the value has a control character");
     CARILLON_EXPECT_ERROR((void)owner.chunk_ring<Bytes>("chunks", half), UsageError,
-                          "Connection::chunk_ring: a control character in the name of the meta");
+                          "Connection::chunk_ring: the name of the meta has a control character");
 }
 
 void waits_to_be_let_go(void* gate, void const* /*request*/, void* /*reply*/) {

@@ -273,7 +273,7 @@ TEST_F(HandlerTextTest, sizesThatNoMessageHasAreRefused) {
 TEST_F(HandlerTextTest, typeNamesThatCannotBePrintedAreRefused) {
     CARILLON_EXPECT_ERROR(compile_handler(90, reprice_text, {16, "a\nb"}, quote_type, options_),
                           UsageError,
-                          "compile_handler: a control character in the name of the request");
+                          "compile_handler: the name of the request has a control character");
 }
 
 TEST_F(HandlerTextTest, emulatedDeviceTakesNoText) {

@@ -294,9 +294,9 @@ TEST_F(ReachingOwnersTest, ownerHasALineWhereItsFilesAreRemoved) {
     Store const store(device());
     Server const stores = store.serve(path() + "s", {.log = lines.log()});
     std::filesystem::remove(path() + ".lock");
-    EXPECT_TRUE(lines.come("kernel.sock: somebody has removed its lock"));
+    EXPECT_TRUE(lines.come("kernel.sock: its lock was removed"));
     std::filesystem::remove(path() + "s");
-    EXPECT_TRUE(lines.come("kernel.socks: somebody has removed its socket"));
+    EXPECT_TRUE(lines.come("kernel.socks: its socket was removed"));
     EXPECT_EQ(lines.now().size(), 2U);
 }
 

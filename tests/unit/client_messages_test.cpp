@@ -335,9 +335,9 @@ TEST(ClientMessagesTest, numberOfDescriptorsIsThatOfTheKind) {
 TEST(ClientMessagesTest, badNamesAreRefused) {
     Bytes endless = encode(1, Hello{std::string(63, 'x')});
     endless.back() = std::byte{'x'};
-    expect_refused(endless, "Hello: name: it has no end");
-    expect_refused(with(Hello{"x"}, header + 63, 'x'), "name: there are bytes behind its end");
-    expect_refused(with(Hello{"x"}, header, '\0'), "Hello: name: it is empty");
+    expect_refused(endless, "Hello: name: the text has no end");
+    expect_refused(with(Hello{"x"}, header + 63, 'x'), "name: bytes follow the end of the text");
+    expect_refused(with(Hello{"x"}, header, '\0'), "Hello: name: the name is empty");
     for (char const control : {'\x01', '\n', '\x1b', '\x7f'}) {
         expect_refused(with(Hello{"xyz"}, header + 1, control), "name: byte 1, 0x");
     }
@@ -459,7 +459,7 @@ TEST(ClientMessagesTest, badFieldsOfBuffersAreRefused) {
 }
 
 TEST(ClientMessagesTest, whatWouldBeRefusedIsNotSent) {
-    CARILLON_EXPECT_ERROR(encode(1, Hello{}), UsageError, "Hello: name: it is empty");
+    CARILLON_EXPECT_ERROR(encode(1, Hello{}), UsageError, "Hello: name: the name is empty");
     CARILLON_EXPECT_ERROR(encode(1, Hello{"a\nb"}), UsageError, "it has a control character");
     CARILLON_EXPECT_ERROR(encode(1, Hello{std::string("a\0b", 3)}), UsageError, "a control char");
     CARILLON_EXPECT_ERROR(encode(1, Detach{0}), UsageError, "Detach: lease: 0 is not");

@@ -268,7 +268,7 @@ TEST_F(NoGuardTest, environmentSaysWhyAndTheProgramGoesOn) {
     detail::start_guard_from_environment();
     detail::start_guard_from_environment();
     std::string const text = captured_stderr();
-    EXPECT_EQ(text.find("carillon: CARILLON_GUARD starts no guard: Guard: "), 0U) << text;
+    EXPECT_EQ(text.find("carillon: CARILLON_GUARD cannot start a guard: Guard: "), 0U) << text;
     EXPECT_EQ(text.find('\n'), text.size() - 1) << "one line, once: " << text;
 }
 

@@ -321,7 +321,7 @@ TEST_F(UnixListenerTest, queueThatStaysFullIsATimeout) {
     auto const fill = [&] {
         for (;;) waiting.push_back(connect_unix(path(), 0s));
     };
-    CARILLON_EXPECT_ERROR(fill(), TimeoutError, "quotes.sock did not accept the connection within");
+    CARILLON_EXPECT_ERROR(fill(), TimeoutError, "quotes.sock did not accept the connection before");
     EXPECT_GE(waiting.size(), static_cast<std::size_t>(UnixListener::longest_queue));
     CARILLON_EXPECT_ERROR(connect_unix(path(), 20ms), TimeoutError,
                           "did not accept the connection");

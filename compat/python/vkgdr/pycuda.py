@@ -11,8 +11,8 @@ from . import RawMemory, Vkgdr, VkgdrError
 class Memory(pycuda.driver.PointerHolderBase, RawMemory):  # type: ignore[misc]
     """RawMemory that pycuda takes for a pointer, in the current CUDA context, which it keeps.
 
-    The context must not be detached before the memory has gone. Raises VkgdrError, without a
-    current context too.
+    The context must not be detached before the memory is freed. Raises VkgdrError, also without a
+    current context.
     """
 
     def __init__(self, owner: Vkgdr, size: int, flags: int = 0) -> None:

@@ -316,7 +316,7 @@ TEST_P(BlockEndsTest, functionIsNotCalledForMoreBlocksThanCanBeResident) {
     KernelOptions const options{.blocks = 10'000, .capacity = 1U << 14U};
     using Kernel = PersistentKernel<HandlerWithEnd<int>, Pool>;
     CARILLON_EXPECT_ERROR(Kernel(device(), options, make), ResidencyError,
-                          "PersistentKernel: 10000 blocks asked for");
+                          "PersistentKernel: 10000 blocks requested");
 }
 
 TEST_P(BlockEndsTest, functionMakesABodyForEachBlock) {

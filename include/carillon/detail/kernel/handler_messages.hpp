@@ -23,7 +23,7 @@ class CommandHandler<Handler, Commands<Command...>> {
                   "carillon: a reply must be trivially copyable: its bytes cross a bus");
     static_assert(
         ((sizeof(ReplyTo<Handler, Command>) <= command_bytes) && ...),
-        "carillon: a reply to a command must be at most 1020 bytes: it travels beside its status");
+        "carillon: a reply to a command must be at most 1020 bytes: it travels with its status");
 
    public:
     using Table = Commands<Command...>;
