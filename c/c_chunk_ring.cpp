@@ -38,7 +38,7 @@ carillon_status carillon_chunk_ring_get_info(carillon_chunk_ring const* ring,
 carillon_status carillon_chunk_ring_claim(carillon_chunk_ring* ring, int64_t timeout_ns,
                                           carillon_chunk** chunk) {
     return c::guarded("carillon_chunk_ring_claim", [&] {
-        c::checked(chunk, "room for the handle") = nullptr;
+        c::checked(chunk, "output for the handle") = nullptr;
         auto& of = c::checked(ring, "ring").ring;
         if (timeout_ns != 0) {
             *chunk = new carillon_chunk{of.claim(std::chrono::nanoseconds(timeout_ns))};

@@ -32,8 +32,8 @@ using Packet = std::array<std::byte, 1024>;
 void require_beside_word(std::string_view what, std::size_t bytes, std::size_t message) {
     std::size_t const room = message < sizeof(Word) ? 0 : message - sizeof(Word);
     if (message >= sizeof(Word) && bytes <= room) return;
-    throw UsageError(
-        fmt::format("a {} of {} bytes: this channel has room for {}", what, bytes, room));
+    throw UsageError(fmt::format("a {} of {} bytes is too long: this channel has room for {}", what,
+                                 bytes, room));
 }
 
 // Throws HandlerError for a command that was refused, UsageError for one that is unknown.
@@ -45,7 +45,7 @@ void require_answered(Word opcode, Packet const& reply) {
     if (words[0] == static_cast<Word>(ReplyStatus::refused)) {
         throw HandlerError(command, words[1]);
     }
-    throw UsageError(fmt::format("the kernel knows no command with the {}", command));
+    throw UsageError(fmt::format("the kernel has no command with the {}", command));
 }
 
 }  // namespace
@@ -117,7 +117,7 @@ carillon_status carillon_client_submit(carillon_client* client, void const* requ
                                        size_t request_bytes, int64_t timeout_ns, int out_of_line,
                                        carillon_ticket* ticket) {
     return c::guarded("carillon_client_submit", [&] {
-        (void)c::checked(ticket, "room for the ticket");
+        (void)c::checked(ticket, "output for the ticket");
         auto& of = c::checked(client, "client").client();
         auto const bytes = c::bytes_at(request, request_bytes);
         auto const data = c::out_of_line(out_of_line);
@@ -134,8 +134,8 @@ carillon_status carillon_client_submit_n(carillon_client* client, void const* re
                                          size_t request_bytes, size_t count, int out_of_line,
                                          carillon_ticket* ticket, size_t* sent) {
     return c::guarded("carillon_client_submit_n", [&] {
-        c::checked(sent, "room for the count") = 0;
-        (void)c::checked(ticket, "room for the ticket");
+        c::checked(sent, "output for the count") = 0;
+        (void)c::checked(ticket, "output for the ticket");
         auto& of = c::checked(client, "client").client();
         c::require_size(request_bytes, of.request_bytes());
         carillon::Tickets const tickets =

@@ -14,7 +14,7 @@ Memory allocate(Device const& device, std::uint64_t bytes, carillon_memory_kind 
         case CARILLON_MEMORY_SHARED_HOST:
             return device.allocate_shared_host(bytes);
     }
-    throw UsageError(fmt::format("there is no kind {}", static_cast<int>(kind)));
+    throw UsageError(fmt::format("there is no kind of memory {}", static_cast<int>(kind)));
 }
 
 carillon_device_info info_of(Device const& device) {
@@ -88,7 +88,7 @@ carillon_status carillon_memory_invalidate(carillon_memory const* memory, uint64
 }
 carillon_status carillon_memory_export_fd(carillon_memory const* memory, int* descriptor) {
     return c::guarded("carillon_memory_export_fd", [&] {
-        c::checked(descriptor, "room for the descriptor") = -1;
+        c::checked(descriptor, "output for the descriptor") = -1;
         *descriptor = c::memory_of(memory).export_fd().release();
     });
 }

@@ -82,24 +82,25 @@ carillon_status keep_error(std::string_view call) noexcept {
     } catch (Error const& error) {
         return keep_from_table(call, error);
     } catch (std::bad_alloc const&) {
-        return keep(CARILLON_OUT_OF_MEMORY, call, "there is no memory left").status;
+        return keep(CARILLON_OUT_OF_MEMORY, call, "no memory is left").status;
     } catch (std::exception const& error) {
         return keep(CARILLON_OTHER, call, error.what()).status;
     } catch (...) {
-        return keep(CARILLON_OTHER, call, "an object that is no exception was thrown").status;
+        return keep(CARILLON_OTHER, call, "something other than an exception was thrown").status;
     }
 }
 
 std::size_t bytes_of_all(std::size_t bytes, std::size_t count) {
     if (bytes == 0 || count <= std::numeric_limits<std::size_t>::max() / bytes)
         return bytes * count;
-    throw UsageError(fmt::format("{} messages of {} bytes", count, bytes));
+    throw UsageError(
+        fmt::format("{} messages of {} bytes are more than a program can address", count, bytes));
 }
 
 void require_size(std::size_t bytes, std::size_t wanted) {
     if (bytes == wanted) return;
     throw UsageError(
-        fmt::format("a message of {} bytes, the other side's is of {}", bytes, wanted));
+        fmt::format("a message of {} bytes was given, but the other side's has {}", bytes, wanted));
 }
 
 Direction direction_of(carillon_direction direction) {

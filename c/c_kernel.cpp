@@ -13,7 +13,7 @@ IdlePolicy idle_of(carillon_idle idle) {
         case CARILLON_IDLE_SPIN:
             return IdlePolicy::spin();
     }
-    throw UsageError(fmt::format("there is no way {} to be idle", static_cast<int>(idle)));
+    throw UsageError(fmt::format("there is no idle policy {}", static_cast<int>(idle)));
 }
 
 Connection connect(char const* path, carillon_connect_options const* given) {
@@ -70,15 +70,15 @@ void carillon_connection_close(carillon_connection** connection) { c::close(conn
 carillon_status carillon_connection_objects(carillon_connection const* connection,
                                             carillon_object* objects, size_t room, size_t* count) {
     return c::guarded("carillon_connection_objects", [&] {
-        c::checked(count, "room for the count") = 0;
-        if (room != 0) (void)c::checked(objects, "room for the objects");
+        c::checked(count, "output for the count") = 0;
+        if (room != 0) (void)c::checked(objects, "output for the objects");
         auto const status = c::checked(connection, "connection").connection.status();
         *count = c::tell_all(status.objects, c::object_of, objects, room);
     });
 }
 carillon_status carillon_connection_owner(carillon_connection const* connection, int32_t* process) {
     return c::guarded("carillon_connection_owner", [&] {
-        c::checked(process, "room for the process") = 0;
+        c::checked(process, "output for the process") = 0;
         auto const& of = c::checked(connection, "connection").connection;
         (void)of.status();
         *process = of.owner().process;
@@ -87,7 +87,7 @@ carillon_status carillon_connection_owner(carillon_connection const* connection,
 carillon_status carillon_connection_owner_user(carillon_connection const* connection,
                                                uint32_t* user) {
     return c::guarded("carillon_connection_owner_user", [&] {
-        c::checked(user, "room for the user") = 0;
+        c::checked(user, "output for the user") = 0;
         *user = c::checked(connection, "connection").connection.owner().user;
     });
 }
@@ -105,7 +105,7 @@ void carillon_kernel_close(carillon_kernel** kernel) {
 }
 carillon_status carillon_kernel_get_state(carillon_kernel const* kernel, carillon_state* state) {
     return c::guarded("carillon_kernel_get_state", [&] {
-        (void)c::checked(state, "room for the state");
+        (void)c::checked(state, "output for the state");
         *state = c::state_of(c::kernel_of(kernel).state());
     });
 }

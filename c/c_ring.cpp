@@ -66,7 +66,7 @@ carillon_status carillon_ring_pop(carillon_ring* ring, void* message, size_t byt
 carillon_status carillon_ring_push_n(carillon_ring* ring, void const* messages, size_t bytes,
                                      size_t count, int out_of_line, size_t* done) {
     return c::guarded("carillon_ring_push_n", [&] {
-        c::checked(done, "room for the count") = 0;
+        c::checked(done, "output for the count") = 0;
         auto& of = c::checked(ring, "ring").ring->to_device("takes");
         c::require_size(bytes, of.message_bytes());
         auto const all = c::bytes_at(messages, c::bytes_of_all(bytes, count));
@@ -77,7 +77,7 @@ carillon_status carillon_ring_push_n(carillon_ring* ring, void const* messages, 
 carillon_status carillon_ring_pop_n(carillon_ring* ring, void* messages, size_t bytes, size_t count,
                                     size_t* done) {
     return c::guarded("carillon_ring_pop_n", [&] {
-        c::checked(done, "room for the count") = 0;
+        c::checked(done, "output for the count") = 0;
         auto& of = c::checked(ring, "ring").ring->to_host("sends");
         c::require_size(bytes, of.message_bytes());
         *done = of.try_pop_n(c::room_at(messages, c::bytes_of_all(bytes, count)));

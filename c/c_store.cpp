@@ -114,8 +114,8 @@ carillon_status carillon_store_remove_id(carillon_store const* store, uint64_t i
 carillon_status carillon_store_list(carillon_store const* store, carillon_listed_buffer* buffers,
                                     size_t room, size_t* count) {
     return c::guarded("carillon_store_list", [&] {
-        c::checked(count, "room for the count") = 0;
-        if (room != 0) (void)c::checked(buffers, "room for the buffers");
+        c::checked(count, "output for the count") = 0;
+        if (room != 0) (void)c::checked(buffers, "output for the buffers");
         auto const all = c::store_at(store).list();
         *count = c::tell_all(all, c::listed, buffers, room);
     });
@@ -137,7 +137,7 @@ carillon_status carillon_buffer_read(carillon_buffer const* buffer, uint64_t off
                                      uint64_t bytes) {
     return c::guarded("carillon_buffer_read", [&] {
         carillon::Buffer const& of = c::buffer_at(buffer);
-        if (of.is_mutable()) throw carillon::UsageError("the buffer was not sealed");
+        if (of.is_mutable()) throw carillon::UsageError("the buffer is not sealed");
         of.read(c::room_at(to, bytes), offset);
     });
 }
@@ -155,7 +155,7 @@ void carillon_store_events_close(carillon_store_events** events) { c::close(even
 carillon_status carillon_store_events_descriptor(carillon_store_events const* events,
                                                  int* descriptor) {
     return c::guarded("carillon_store_events_descriptor", [&] {
-        c::checked(descriptor, "room for the descriptor") = -1;
+        c::checked(descriptor, "output for the descriptor") = -1;
         *descriptor = c::checked(events, "events").events.descriptor();
     });
 }
@@ -185,14 +185,14 @@ void carillon_store_sealed_close(carillon_store_sealed** sealed) { c::close(seal
 carillon_status carillon_store_sealed_descriptor(carillon_store_sealed const* sealed,
                                                  int* descriptor) {
     return c::guarded("carillon_store_sealed_descriptor", [&] {
-        c::checked(descriptor, "room for the descriptor") = -1;
+        c::checked(descriptor, "output for the descriptor") = -1;
         *descriptor = c::checked(sealed, "handle").buffers.descriptor();
     });
 }
 carillon_status carillon_store_sealed_next(carillon_store_sealed* sealed, int64_t timeout_ns,
                                            carillon_buffer** buffer) {
     return c::guarded("carillon_store_sealed_next", [&] {
-        c::checked(buffer, "room for the handle") = nullptr;
+        c::checked(buffer, "output for the handle") = nullptr;
         auto& of = c::checked(sealed, "handle").buffers;
         auto next = of.next(std::chrono::nanoseconds(timeout_ns));
         if (next) *buffer = new carillon_buffer{std::move(*next)};
@@ -202,7 +202,7 @@ carillon_status carillon_store_sealed_next(carillon_store_sealed* sealed, int64_
 carillon_status carillon_store_sealed_missed(carillon_store_sealed const* sealed,
                                              uint64_t* missed) {
     return c::guarded("carillon_store_sealed_missed", [&] {
-        c::checked(missed, "room for the count") = 0;
+        c::checked(missed, "output for the count") = 0;
         *missed = c::checked(sealed, "handle").buffers.missed();
     });
 }

@@ -132,7 +132,7 @@ template <class T>
     return {static_cast<std::byte const*>(at), size};
 }
 [[nodiscard]] inline std::span<std::byte> room_at(void* at, std::size_t size) {
-    if (size != 0) (void)checked(static_cast<std::byte*>(at), "room for a message");
+    if (size != 0) (void)checked(static_cast<std::byte*>(at), "output for a message");
     return {static_cast<std::byte*>(at), size};
 }
 // The size of `count` messages of `bytes` each. Throws UsageError if it is more than can be.
@@ -148,16 +148,17 @@ template <class Struct>
     Struct all{};
     if (given == nullptr) return all;
     if (given->size < sizeof(given->size)) {
-        throw UsageError(fmt::format("the {} have no size: set it to sizeof", what));
+        throw UsageError(fmt::format("the size of the {} is not set: set it to sizeof", what));
     }
     if (given->size > largest_struct) {
         throw UsageError(
-            fmt::format("the {} have a size of {} bytes: set it to sizeof", what, given->size));
+            fmt::format("the size of the {} is {} bytes: set it to sizeof", what, given->size));
     }
     auto const* const bytes = reinterpret_cast<unsigned char const*>(given);
     if (given->size > sizeof(all) && std::any_of(bytes + sizeof(all), bytes + given->size,
                                                  [](auto byte) { return byte != 0; })) {
-        throw UnsupportedError(fmt::format("the {} are of a newer carillon.h", what));
+        throw UnsupportedError(
+            fmt::format("the {} come from a newer carillon.h than this library", what));
     }
     std::memcpy(&all, given, std::min(given->size, sizeof(all)));
     return all;
@@ -166,7 +167,8 @@ template <class Struct>
 template <class Struct>
 void tell(Struct const& all, Struct* to) {
     std::size_t const size = checked(to, "struct").size;
-    if (size < sizeof(size)) throw UsageError("the struct has no size: set it to sizeof");
+    if (size < sizeof(size))
+        throw UsageError("the size of the struct is not set: set it to sizeof");
     std::memcpy(to, &all, std::min(size, sizeof(all)));
     to->size = size;
 }
@@ -178,7 +180,7 @@ template <class All, class Make, class Struct>
     std::size_t const stride = room == 0 ? 0 : to->size;
     if (stride % alignof(Struct) != 0 || stride > largest_struct) {
         throw UsageError(
-            fmt::format("the first struct has a size of {} bytes: set it to sizeof", stride));
+            fmt::format("the size of the first struct is {} bytes: set it to sizeof", stride));
     }
     auto* at = reinterpret_cast<std::byte*>(to);
     std::size_t count = 0;
@@ -249,7 +251,7 @@ void close(Handle** handle) noexcept {
 template <class Handle, class Make>
 carillon_status open(std::string_view call, Handle** handle, Make&& make) noexcept {
     return guarded(call, [&] {
-        checked(handle, "room for the handle") = nullptr;
+        checked(handle, "output for the handle") = nullptr;
         if constexpr (std::is_same_v<decltype(make()), Handle>) {
             *handle = new Handle(make());
         } else {

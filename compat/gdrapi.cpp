@@ -111,13 +111,14 @@ int returned(std::string_view name, Call&& call) noexcept {
 int own(std::string_view call, Maker const& maker) {
     if (!maker.is_a_parent()) [[likely]]
         return 0;
-    return refused(EACCES, call, "the handle is the parent process's: fork() does not pass it on");
+    return refused(EACCES, call,
+                   "the handle belongs to the parent process: fork() does not pass it on");
 }
 int usable(std::string_view call, gdr const* g) {
-    return g == nullptr ? refused(call, "a null pointer") : own(call, g->maker);
+    return g == nullptr ? refused(call, "an argument is a null pointer") : own(call, g->maker);
 }
 int usable(std::string_view call, gdr const* g, void const* result) {
-    return result == nullptr ? refused(call, "a null pointer") : usable(call, g);
+    return result == nullptr ? refused(call, "an argument is a null pointer") : usable(call, g);
 }
 
 // The whole pages that [address, address + size) touches, of memory that begins and ends anywhere.
@@ -173,12 +174,12 @@ int pin(std::string_view call, gdr* g, std::uint64_t address, std::size_t size, 
         }
         if (inherited) {
             return refused(EACCES, call,
-                           "the memory is the parent process's: fork() does not pass it on");
+                           "the memory belongs to the parent process: fork() does not pass it on");
         }
         auto const why = [&](Error const& error) {
             return fmt::format(
-                "{}: {} bytes at {:#x}, not of Carillon's memory, cannot be mapped here: {}; what "
-                "carillon_gdr_alloc gives can (docs/migrate/gdrcopy.md)",
+                "{}: {} bytes at {:#x} are not Carillon's memory and cannot be mapped here: {}; "
+                "use memory from carillon_gdr_alloc (docs/migrate/gdrcopy.md)",
                 call, size, address, error.what());
         };
         try {
@@ -197,7 +198,7 @@ int pin(std::string_view call, gdr* g, std::uint64_t address, std::size_t size, 
 int find_pinned(std::string_view call, gdr const* g, gdr_mh_t handle, Pinned*& found) {
     found = PinTable::get().find(handle.h);
     if (found != nullptr && g != nullptr && found->of == g) return own(call, found->maker);
-    return refused(call, "{:#x} is no handle of what is pinned", handle.h);
+    return refused(call, "{:#x} is not a handle of pinned memory", handle.h);
 }
 
 int unpin(gdr* g, unsigned long handle) {
@@ -224,13 +225,13 @@ void tell(Pinned const& pinned, Info* info) {
 
 int map(std::string_view call, Pinned& pinned, void** va, std::size_t size, int flags) {
     if (va == nullptr || size == 0 || size > pinned.whole_pages()) {
-        return refused(call, "{} bytes of {} that are pinned", size, pinned.size);
+        return refused(call, "{} bytes to map, but {} are pinned", size, pinned.size);
     }
     if (flags != GDR_MAP_FLAG_DEFAULT && flags != static_cast<int>(type_of(pinned))) {
-        return refused(call, "flag {} of memory whose mapping has type {}", flags,
+        return refused(call, "flag {} does not fit the memory's mapping type {}", flags,
                        static_cast<int>(type_of(pinned)));
     }
-    if (pinned.mapped != 0) return refused(EAGAIN, call, "it is mapped already");
+    if (pinned.mapped != 0) return refused(EAGAIN, call, "the memory is already mapped");
     pinned.mapped = size;
     *va = pinned.host;
     return 0;
@@ -242,9 +243,9 @@ int find_mapping(std::string_view call, gdr_mh_t handle, void const* where, void
     found = PinTable::get().find(handle.h);
     if (found != nullptr && found->maps(where, size) && (other != nullptr || size == 0)) [[likely]]
         return own(call, found->maker);
-    if (found == nullptr) return refused(call, "{:#x} is no handle of what is pinned", handle.h);
+    if (found == nullptr) return refused(call, "{:#x} is not a handle of pinned memory", handle.h);
     if (int const error = own(call, found->maker)) return error;
-    if (other == nullptr) return refused(call, "a null pointer");
+    if (other == nullptr) return refused(call, "an argument is a null pointer");
     return refused(call, "{} bytes at {} are not in the mapping of {} bytes at {}", size, where,
                    found->reach(), static_cast<void*>(found->host));
 }
@@ -300,7 +301,7 @@ int gdr_pin_buffer(gdr_t g, unsigned long addr, size_t size, uint64_t /*p2p_toke
 int gdr_pin_buffer_v2(gdr_t g, unsigned long addr, size_t size, uint32_t flags, gdr_mh_t* handle) {
     constexpr char const* call = "gdr_pin_buffer_v2";
     if ((flags & ~static_cast<uint32_t>(GDR_PIN_FLAG_FORCE_PCIE)) != 0) {
-        return c::refused(call, "there are no flags {:#x}", flags);
+        return c::refused(call, "unknown flags {:#x}", flags);
     }
     return c::pin(call, g, addr, size, handle);
 }
@@ -315,7 +316,7 @@ int gdr_get_callback_flag(gdr_t g, gdr_mh_t handle, int* flag) {
     constexpr char const* call = "gdr_get_callback_flag";
     c::Pinned* pinned = nullptr;
     if (int const error = c::find_pinned(call, g, handle, pinned)) return error;
-    if (flag == nullptr) return c::refused(call, "a null pointer");
+    if (flag == nullptr) return c::refused(call, "an argument is a null pointer");
     *flag = 0;  // pinned memory stays
     return 0;
 }
@@ -324,7 +325,7 @@ int gdr_get_info_v2(gdr_t g, gdr_mh_t handle, gdr_info_v2_t* info) {
     constexpr char const* call = "gdr_get_info_v2";
     c::Pinned* pinned = nullptr;
     if (int const error = c::find_pinned(call, g, handle, pinned)) return error;
-    if (info == nullptr) return c::refused(call, "a null pointer");
+    if (info == nullptr) return c::refused(call, "an argument is a null pointer");
     c::tell(*pinned, info);
     info->mapping_type = pinned->mapped == 0 ? GDR_MAPPING_TYPE_NONE : c::type_of(*pinned);
     return 0;
@@ -335,7 +336,7 @@ int gdr_get_info_v2(gdr_t g, gdr_mh_t handle, gdr_info_v2_t* info) {
     constexpr char const* call = "gdr_get_info";
     c::Pinned* pinned = nullptr;
     if (int const error = c::find_pinned(call, g, handle, pinned)) return error;
-    if (info == nullptr) return c::refused(call, "a null pointer");
+    if (info == nullptr) return c::refused(call, "an argument is a null pointer");
     c::tell(*pinned, info);
     return 0;
 }
@@ -353,9 +354,9 @@ int gdr_unmap(gdr_t g, gdr_mh_t handle, void* va, size_t size) {
     constexpr char const* call = "gdr_unmap";
     c::Pinned* pinned = nullptr;
     if (int const error = c::find_pinned(call, g, handle, pinned)) return error;
-    if (pinned->mapped == 0) return c::refused(call, "it is not mapped");
+    if (pinned->mapped == 0) return c::refused(call, "the memory is not mapped");
     if (va != pinned->host || size != pinned->mapped) {
-        return c::refused(call, "{} bytes at {} where {} at {} are mapped", size, va,
+        return c::refused(call, "{} bytes at {} are not the mapping: {} bytes at {}", size, va,
                           pinned->mapped, static_cast<void*>(pinned->host));
     }
     pinned->mapped = 0;
@@ -404,7 +405,8 @@ int gdr_get_attribute(gdr_t g, gdr_attr_t attr, int* v) {
 int gdr_get_mapping_type_string(gdr_mapping_type_t mapping_type, char const** text) {
     static constexpr char const* names[] = {"None", "Write Combining", "Caching", "Device"};
     if (text == nullptr || static_cast<unsigned>(mapping_type) >= std::size(names)) {
-        return c::refused("gdr_get_mapping_type_string", "no type of a mapping's");
+        return c::refused("gdr_get_mapping_type_string",
+                          "a null pointer, or an unknown mapping type");
     }
     *text = names[mapping_type];
     return 0;
@@ -421,7 +423,7 @@ int carillon_gdr_free(gdr_t g, unsigned long addr) {
     if (int const error = c::usable(call, g)) return error;
     std::lock_guard const lock(g->mutex);
     if (g->memory.erase(addr) == 0) {
-        return c::refused(call, "{:#x} is no address that it has allocated", addr);
+        return c::refused(call, "{:#x} is not an address from carillon_gdr_alloc", addr);
     }
     return 0;
 }

@@ -50,7 +50,7 @@ class CudaCalls {
     void find(char const* name, Function& function) const {
         function = reinterpret_cast<Function>(::dlsym(library_, name));
         if (function == nullptr)
-            throw DeviceNotFoundError("dlsym", fmt::format("libcuda.so.1 has no {}", name));
+            throw DeviceNotFoundError("dlsym", fmt::format("libcuda.so.1 lacks {}", name));
     }
     void require(std::string_view call, CudaResult result) const {
         if (result == cuda_success) return;
@@ -93,10 +93,11 @@ VkgdrDevice VkgdrDevice::of_current_context(DeviceOptions const& options) {
 Device VkgdrDevice::in_current_context() const {
     int const current = cuda_calls().current_device("cuImportExternalMemory");
     if (current != device_) {
-        throw UsageError("vkgdr_memory_alloc",
-                         fmt::format("the current CUDA context is of device {}, the handle of "
-                                     "device {}",
-                                     current, device_));
+        throw UsageError(
+            "vkgdr_memory_alloc",
+            fmt::format(
+                "the current CUDA context is for device {}, but the handle is for device {}",
+                current, device_));
     }
     return Device::open("current", options_);
 }

@@ -87,7 +87,7 @@ template <class T, class Name>
 [[nodiscard]] CARILLON_HD T& shared() {
     static_assert(
         std::is_trivially_default_constructible_v<T> && std::is_trivially_destructible_v<T>,
-        "carillon: a shared object is made by no constructor: assign to it");
+        "carillon: no constructor makes a shared object: assign to it");
     static_assert(sizeof(T) <= most_shared_bytes,
                   "carillon: a block has at most 48 KiB of shared memory");
 #if defined(__CUDA_ARCH__)
@@ -113,7 +113,7 @@ struct Room {
 template <class T>
 T& shared(T& own) {
     static_assert(sizeof(T) == 0,
-                  "carillon: a shared object has a name of its own: shared<T, struct Name>()");
+                  "carillon: a shared object needs its own name: shared<T, struct Name>()");
     return own;
 }
 

@@ -341,7 +341,7 @@ class Client {
     // The request that a ticket names. Throws UsageError for another client's ticket.
     [[nodiscard]] Sent valid(Ticket const& ticket) {
         if (ticket.issuer() != issuer_) [[unlikely]]
-            throw UsageError("the ticket is another client's");
+            throw UsageError("the ticket belongs to another client");
         return end_.find(ticket);
     }
 

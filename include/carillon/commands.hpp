@@ -119,11 +119,12 @@ enum class ReplyStatus : std::uint32_t {
 // opcode`, or by default its position in the list.
 template <class... Command>
 class Commands {
-    static_assert(sizeof...(Command) > 0, "carillon: a table of commands names one at least");
+    static_assert(sizeof...(Command) > 0,
+                  "carillon: a table of commands names at least one command");
     static_assert((std::is_trivially_copyable_v<Command> && ...),
                   "carillon: a command must be trivially copyable: its bytes cross a bus");
     static_assert(((sizeof(Command) <= command_bytes) && ...),
-                  "carillon: a command must be at most 1020 bytes: it travels beside its opcode");
+                  "carillon: a command must be at most 1020 bytes: it travels with its opcode");
 
    public:
     // The wire format: an opcode, and room for the largest command.

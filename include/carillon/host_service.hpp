@@ -76,7 +76,7 @@ class HostService {
     HostService(Device const& device, Function function, HostServiceOptions const& options = {}) try
         : clock_(device.oversubscribed(2)) {
         detail::check_host_message<Request>();
-        if (!function) throw UsageError("there is no function to serve requests");
+        if (!function) throw UsageError("the function that serves requests is empty");
         if constexpr (!std::is_void_v<Reply>) {
             detail::check_host_message<Reply>();
             replies_ = std::make_shared<detail::ReplyMemory>(device, options.callers,

@@ -61,8 +61,8 @@ class BlockHandlers {
     static Functor functor_of(Handler const& handler, bool lanes_apart) {
         if (HasShared<Handler> && lanes_apart) {
             throw UsageError(
-                "the lanes of a warp serve apart with a stripe of over 1: a handler's Shared is "
-                "for the threads that run it together");
+                "a handler with Shared needs a stripe of 1: with more, the lanes of a warp run it "
+                "separately");
         }
         return Functor(handler);
     }
@@ -100,10 +100,9 @@ inline namespace CARILLON_TOOLCHAIN {
 // processes SharedChannels or SharedPool.
 template <class Handler, class Requests = Channels>
 class PersistentKernel {
-    static_assert(
-        !WayOfRequests<Handler>,
-        "carillon: how requests come is said by the kernel's type, and the handler is behind the "
-        "options: PersistentKernel<Handler, SharedChannels>(device, options, handler)");
+    static_assert(!WayOfRequests<Handler>,
+                  "carillon: the kernel's type says how requests come, and the handler follows the "
+                  "options: PersistentKernel<Handler, SharedChannels>(device, options, handler)");
     static_assert(WayOfRequests<Requests>,
                   "carillon: requests come in one of five ways: PersistentKernel<Handler>, or "
                   "PersistentKernel<Handler, Pool>; WatchedChannels, SharedChannels, SharedPool");
@@ -279,17 +278,17 @@ class PersistentKernel {
             std::integral<Other> || !HandlerSource<Other, Handler>,
             "carillon: the options go before the handler: PersistentKernel(device, {}, handler)");
         static_assert(std::integral<Other> || HandlerSource<Other, Handler>,
-                      "carillon: how requests come is said by the kernel's type, and what it can "
-                      "be told, or memory, is in the options: PersistentKernel<Handler, "
-                      "Pool>(device, {.blocks = 2, .pool = {.clients = 8}}, handler)");
+                      "carillon: the kernel's type says how requests come, and the options hold "
+                      "the settings and the memory: PersistentKernel<Handler, Pool>(device, "
+                      "{.blocks = 2, .pool = {.clients = 8}}, handler)");
     }
     template <class Other>
     static PersistentKernel no_handler() {
         static_assert(WayOfRequests<Other>,
-                      "carillon: behind the options goes the handler, or a function that makes "
-                      "that of a block: [](unsigned block) { return Handler{...}; }");
+                      "carillon: the handler, or a function that makes each block's handler, "
+                      "follows the options: [](unsigned block) { return Handler{...}; }");
         static_assert(!WayOfRequests<Other>,
-                      "carillon: how requests come is said by the kernel's type: "
+                      "carillon: the kernel's type says how requests come: "
                       "PersistentKernel<Handler, SharedChannels>(device, options, handler)");
     }
 

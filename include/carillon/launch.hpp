@@ -184,10 +184,10 @@ template <class Made, class Make>
 [[nodiscard]] Memory make_for_each_block(Device const& device, unsigned blocks, Make& make,
                                          BlockNumbers numbers) {
     static_assert(std::is_trivially_copyable_v<Made>,
-                  "carillon: what is made for a block must be trivially copyable");
+                  "carillon: the functor of a block must be trivially copyable");
     static_assert(std::is_class_v<Made>,
-                  "carillon: what is made for a block is a class with an operator(): a GPU cannot "
-                  "call a function of the host's");
+                  "carillon: the functor of a block must be a class with an operator(): a GPU "
+                  "cannot call a host function");
     Memory memory = device.allocate(blocks * sizeof(Made));
     EndsOfBlocks ends(numbers);
     for (unsigned block = 0; block < blocks; ++block) {

@@ -17,6 +17,7 @@
 #include "carillon/arguments.hpp"
 #include "carillon/detail/access/device_near_far.hpp"
 #include "carillon/detail/host/argument_checks.hpp"
+#include "carillon/detail/host/deadline.hpp"
 #include "carillon/detail/host/life_registry.hpp"
 #include "carillon/detail/host/mpmc_ring_state.hpp"
 #include "carillon/detail/host/owned.hpp"
@@ -102,7 +103,7 @@ class HostMpmcProducer {
             require_state();
             if (!state_->wait.until([&] { return this->try_push(message, data); }, timeout,
                                     [&] { state_->recover(); })) {
-                throw TimeoutError("the ring stayed full");
+                detail::throw_ring_full(timeout, state_->memory.host_view().capacity);
             }
         });
     }

@@ -17,8 +17,8 @@ namespace carillon {
 template <class End>
 class OwnedByBlock {
     static_assert(std::is_trivially_copyable_v<End>,
-                  "carillon: what a block owns is a device's end (device_handle()), or another "
-                  "type that is trivially copyable");
+                  "carillon: a block owns a device's end (device_handle()) or another trivially "
+                  "copyable type");
 
    public:
     // `block` is the owner's number in its launch, from 0. Throws UsageError if the end has an

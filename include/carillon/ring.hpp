@@ -10,6 +10,7 @@
 #include "carillon/arguments.hpp"
 #include "carillon/block.hpp"
 #include "carillon/detail/host/channel_parts.hpp"
+#include "carillon/detail/host/deadline.hpp"
 #include "carillon/detail/host/door.hpp"
 #include "carillon/detail/host/message_of.hpp"
 #include "carillon/detail/host/process_mark.hpp"
@@ -124,7 +125,7 @@ class Ring {
                 end_.lent_by.require_there();
                 return host_.try_push(wire, data);
             };
-            if (!end_.wait.until(pushed, timeout)) throw TimeoutError("the ring stayed full");
+            if (!end_.wait.until(pushed, timeout)) detail::throw_ring_full(timeout, capacity());
         });
     }
 
@@ -197,7 +198,7 @@ class Ring {
         if constexpr (by_bytes) message = {};  // GCC 12 does not see that take() fills it
         auto const watched = [&] { return host_.awaited(); };
         auto const taken = [&] { return this->take(message); };
-        if (!end_.wait.until(taken, watched, timeout)) throw TimeoutError("no message arrived");
+        if (!end_.wait.until(taken, watched, timeout)) detail::throw_no_message(timeout);
         return detail::unpack<Wire>(message);
     }
 

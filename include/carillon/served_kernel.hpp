@@ -53,7 +53,7 @@ template <class Body>
     } catch (std::exception const& thrown) {
         copy_text(error->text, thrown.what());
     } catch (...) {  // a handler may throw anything
-        copy_text(error->text, "something that is no exception");
+        copy_text(error->text, "something other than an exception");
     }
     return {};
 }
@@ -91,9 +91,9 @@ class ServedKernel {
         kernel.idle = idle_policy(options.idle, emulated);
         if (options.clients == 0) return kernel;
         if (!std::same_as<Requests, SharedPool>) {
-            throw UsageError("SharedChannels",
-                             "this kernel has a block for each client: `blocks` says how many, and "
-                             "only a pool has `clients`");
+            throw UsageError(
+                "SharedChannels",
+                "this kernel has one block per client: set `blocks`; only a pool has `clients`");
         }
         kernel.shared_pool.clients = options.clients;
         return kernel;

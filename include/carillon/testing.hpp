@@ -228,7 +228,7 @@ void run_body(Body const& body, BlockOptions options = {},
               std::function<void(std::uint64_t seed)> const& after = nullptr) {
     static_assert(
         std::is_invocable_v<Body&, unsigned>,
-        "carillon: a kernel body is called with the number of its block: operator()(unsigned)");
+        "carillon: a kernel body needs operator()(unsigned), which gets the block's number");
     if (options.threads == 0) options.threads = 1;
     detail::in_call("testing::run_body", [&] {
         detail::run_threads(

@@ -64,7 +64,8 @@ class [[nodiscard]] Tickets {
     [[nodiscard]] bool empty() const { return count_ == 0; }
     // Returns the ticket of one request. Throws UsageError for an index that is too large.
     [[nodiscard]] Ticket operator[](std::size_t index) const {
-        if (index >= count_) throw UsageError("Tickets::operator[]", "there are not so many");
+        if (index >= count_)
+            throw UsageError("Tickets::operator[]", "the index is beyond the last ticket");
         return {issuer_, first_ + index};
     }
     // Returns the tickets behind the first `count`; none if there are no more.
@@ -80,7 +81,7 @@ class [[nodiscard]] Tickets {
             return;
         }
         if (more.issuer_ != issuer_ || more.first_ != first_ + count_) {
-            throw UsageError("Tickets::append", "their requests were not sent right after these");
+            throw UsageError("Tickets::append", "the requests were not sent right after these");
         }
         count_ += more.count_;
     }

@@ -14,12 +14,12 @@ from .errors import UsageError, _made, _require
 
 
 def meta_codec(meta: Any, call: str) -> Codec | None:
-    """Of what goes beside each chunk; None for nothing."""
+    """The codec of each chunk's metadata; None for none."""
     return None if meta is None else codec(meta, call, 40)
 
 
 class Chunk:
-    """A chunk that was claimed: fill it, then commit() it. One that goes before is given up."""
+    """A claimed chunk: fill it, then commit() it. Without commit() it is given up."""
 
     def __init__(self, raw: RawChunk, meta: Codec | None) -> None:
         self._raw = raw
@@ -29,7 +29,7 @@ class Chunk:
         return f"<carillon.Chunk: {self._raw!r}>"
 
     def array(self, dtype: Any = np.uint8, shape: Sequence[int] | int | None = None) -> np.ndarray:
-        """A NumPy array over it, to be written in place; it goes before commit().
+        """A NumPy array over the chunk, to be written in place; delete it before commit().
 
         The mapping of a GPU's memory is write-combining: write whole lines, and do not read.
         """
@@ -40,39 +40,40 @@ class Chunk:
         self._raw.fill(data, offset)
 
     def flush(self) -> None:
-        """What this thread wrote leaves it: where another thread commits."""
+        """Makes this thread's writes visible; needed if another thread commits."""
         self._raw.flush()
 
     def commit(self, used: int | None = None, meta: Any = None) -> None:
         """Hands the first `used` bytes, or all, to the kernel.
 
-        Raises UsageError while arrays of it live, for more bytes than it has, for a `meta` of
-        another type, and once it was committed.
+        Raises UsageError while arrays of the chunk live, for too many bytes, for a `meta` of
+        another type, and after commit().
         """
         self._raw._require_ready()
         if self._meta is not None:
             if meta is None:
-                raise _made(UsageError, "Chunk.commit", "the ring's chunks have a meta")
+                cause = "meta is None, but the ring's chunks have metadata"
+                raise _made(UsageError, "Chunk.commit", cause)
             meta = self._meta.encode(meta, "Chunk.commit")
         self._raw.commit(used, b"" if meta is None else meta)
 
     def drop(self) -> None:
-        """Gives it up: the kernel does not see it. Raises UsageError while arrays of it live."""
+        """Gives the chunk up: no kernel sees it. Raises UsageError while arrays of it live."""
         self._raw.drop()
 
     @property
     def size(self) -> int:
-        """Bytes."""
+        """The size in bytes."""
         return self._raw.size
 
     @property
     def sequence(self) -> int:
-        """Its number, from 1 on in the order of claims."""
+        """The chunk's number, from 1 in the order of claims."""
         return self._raw.sequence
 
 
 class TakenChunk(NamedTuple):
-    """A chunk as the device's end takes it on the emulated device: a copy."""
+    """A chunk that the device's end took on the emulated device: a copy."""
 
     data: bytes
     meta: Any
@@ -87,7 +88,7 @@ class ChunkRingDeviceEnd:
         self._meta = meta
 
     def __repr__(self) -> str:
-        return f"<carillon.ChunkRingDeviceEnd, beside a chunk: {self._meta}>"
+        return f"<carillon.ChunkRingDeviceEnd, metadata: {self._meta}>"
 
     def try_take(self) -> TakenChunk | None:
         """The next chunk, or None."""
@@ -99,7 +100,7 @@ class ChunkRingDeviceEnd:
         return TakenChunk(data, meta, sequence)
 
     def release(self, chunk: TakenChunk) -> bool:
-        """Gives it back, with all before it; False where that was done before."""
+        """Gives the chunk and all earlier ones back; False if that was done before."""
         _require(TakenChunk, "ChunkRingDeviceEnd.release", "chunk", chunk)
         return self._raw.release(chunk.sequence)
 
@@ -107,8 +108,8 @@ class ChunkRingDeviceEnd:
 class ChunkRing:
     """The host's end of a ring of chunks.
 
-    `meta`: what goes beside each chunk, a dtype, a dataclass or a number of bytes, to 40; None for
-    nothing. One thread at a time claims. Timeouts are in seconds.
+    `meta`: each chunk's metadata: a dtype, a dataclass or a number of bytes up to 40; None for
+    none. One thread at a time claims. Timeouts are in seconds.
     """
 
     def __init__(
@@ -129,11 +130,11 @@ class ChunkRing:
         return f"<carillon.ChunkRing of {self.chunks} chunks of {self.chunk_bytes} bytes>"
 
     def claim(self, timeout: float = 1.0) -> Chunk:
-        """The next chunk, to be filled. Raises TimeoutError, StoppedError."""
+        """The next chunk to fill. Raises TimeoutError, StoppedError."""
         return Chunk(self._raw.claim(timeout), self._meta)
 
     def try_claim(self) -> Chunk | None:
-        """The next chunk, or None where the kernel has released none."""
+        """The next chunk to fill, or None if the kernel has released none."""
         raw = self._raw.try_claim()
         return None if raw is None else Chunk(raw, self._meta)
 
@@ -143,12 +144,12 @@ class ChunkRing:
 
     @property
     def chunks(self) -> int:
-        """How many there are."""
+        """The number of chunks."""
         return self._raw.chunks
 
     @property
     def chunk_bytes(self) -> int:
-        """Of each."""
+        """The size of each chunk in bytes."""
         return self._raw.chunk_bytes
 
 

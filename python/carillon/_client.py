@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clients of kernels: of this process's, and of others'."""
+"""Clients of kernels in this process and in others."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _LONGEST_SLEEP = 1e-3  # seconds
 class Client:
     """Sends requests to a kernel and takes the reply to each. One thread at a time.
 
-    PersistentKernel.client() and Connection.client() give it. Requests and replies are of the
-    message types that were given there. Every timeout is in seconds; waits let other threads of
+    PersistentKernel.client() and Connection.client() return it. Requests and replies have the
+    message types given there. Every timeout is in seconds; waits let other threads of
     Python run, and Ctrl-C ends them.
 
-    Its calls raise UsageError for a request of another type or size, and where another thread is in
-    one of them; StoppedError after a stop; OwnerGoneError when the other process has ended.
+    Its calls raise UsageError for a request of another type or size, or while another thread is in
+    one of them, StoppedError after a stop, and OwnerGoneError after the other process has ended.
     """
 
     def __init__(
@@ -40,15 +40,15 @@ class Client:
     def call(self, request: Any, timeout: float = 1.0) -> Any:
         """Sends a request and waits for its reply.
 
-        Raises TimeoutError, whose `sent` says whether the request was sent: it may be served still.
+        Raises TimeoutError; its `sent` says whether the request was sent and may still be served.
         """
         return self._raw.call_as(self._request, self._reply, request, timeout)
 
     def call_many(self, requests: Any, timeout: float = 1.0) -> Any:
-        """Sends many requests, as room comes, and returns their replies in the same order.
+        """Sends many requests while there is room, and returns their replies in the same order.
 
-        Of dtypes a one-dimensional array each way, of dataclasses lists, of bytes one behind the
-        other. Raises TimeoutError: replies that had come are lost then.
+        A dtype takes and returns a one-dimensional array, a dataclass a list, and bytes one buffer
+        of all messages in a row. Raises TimeoutError; replies that had come are then lost.
         """
         sent = self._request.encode_many(requests, "Client.call_many")
         count = memoryview(sent).nbytes // self._request.size
@@ -57,46 +57,46 @@ class Client:
         return self._reply.decode_many(replies)
 
     def submit(self, request: Any, timeout: float = 1.0) -> Ticket:
-        """Sends a request, waiting for room. Raises TimeoutError; it was not sent then."""
+        """Sends a request; waits for room. Raises TimeoutError; the request was then not sent."""
         return self._raw.submit(self._request.encode(request, "Client.submit"), timeout)
 
     def try_submit(self, request: Any) -> Ticket | None:
-        """Sends a request, or returns None at once where there is no room."""
+        """Sends a request, or returns None at once if there is no room."""
         return self._raw.try_submit(self._request.encode(request, "Client.try_submit"))
 
     def try_submit_many(self, requests: Any) -> Tickets:
-        """Sends the first ones of `requests`, as many as there is room for, with one fence."""
+        """Sends the first of `requests`, as many as fit, with one fence."""
         sent = self._request.encode_many(requests, "Client.try_submit_many")
         return self._raw.try_submit_n(sent)
 
     def wait(self, ticket: Ticket, timeout: float = 1.0) -> Any:
-        """The reply to a request. Raises TimeoutError: the ticket is still good then."""
+        """Waits for the reply to a request. Raises TimeoutError; the ticket then stays valid."""
         return self._reply.decode(self._raw.wait(ticket, timeout))
 
     def try_take(self, ticket: Ticket) -> Any:
-        """The reply to a request, or None while it has not come."""
+        """The reply to a request, or None if it has not come."""
         reply = self._raw.try_take(ticket)
         return None if reply is None else self._reply.decode(reply)
 
     def try_take_many(self, tickets: Tickets) -> Any:
-        """The replies to the first ones of `tickets`, as many as have come; those leave it."""
+        """The replies to the first of `tickets`, as many as have come; those tickets leave it."""
         _require(Tickets, "Client.try_take_many", "tickets", tickets)
         room = self._reply.room(len(tickets))
         taken = self._raw.try_take_n(tickets, room)
         return self._reply.decode_many(room[: taken * self._reply.size])
 
     def abandon(self, ticket: Ticket) -> None:
-        """Gives a reply up: it is dropped when it comes.
+        """Gives a reply up: it is dropped on arrival.
 
-        Raises UsageError for a ticket of another client, and of a reply that was taken or given up.
+        Raises UsageError for another client's ticket, and for a reply already taken or given up.
         """
         self._raw.abandon(ticket)
 
     async def call_async(self, request: Any, timeout: float = 1.0) -> Any:
-        """call() for asyncio: the event loop goes on meanwhile, and no thread is needed.
+        """call() for asyncio: the event loop runs meanwhile, and no thread is needed.
 
-        It looks for the reply whenever the loop comes round, after a while every millisecond.
-        Cancelled or closed, or after a TimeoutError, the reply is dropped when it comes.
+        It polls for the reply in each turn of the loop, after a while every millisecond.
+        After a cancellation or a TimeoutError, the reply is dropped on arrival.
         """
         data = self._request.encode(request, "Client.call_async")
         deadline = asyncio.get_running_loop().time() + _seconds("Client.call_async", timeout)
@@ -114,7 +114,7 @@ class Client:
 
     @staticmethod
     async def _look(poll: Callable[[], Any], deadline: float) -> Any:
-        """What `poll` returns that is not None; None when the time is over."""
+        """The first result of `poll` that is not None; None after the deadline."""
         loop = asyncio.get_running_loop()
         polls = 0
         while (found := poll()) is None:
@@ -125,12 +125,12 @@ class Client:
         return found
 
     def warm(self) -> None:
-        """Brings what a call needs near: for the loop that waits for the next event."""
+        """Brings the data of a call into the caches, for a loop that waits for an event."""
         self._raw.warm()
 
     @property
     def capacity(self) -> int:
-        """How many requests have room."""
+        """The number of requests that fit."""
         return self._raw.capacity
 
     @property
@@ -140,7 +140,7 @@ class Client:
 
     @property
     def counters(self) -> ChannelCounters:
-        """What has gone through its channel."""
+        """The traffic counters of the client's channel."""
         return self._raw.counters
 
 

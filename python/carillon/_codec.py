@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Messages between Python's values and bytes.
 
-A message type is a NumPy dtype (or what numpy.dtype takes), a dataclass of scalars, or a number of
-bytes. It has 1 to 1024 bytes (a mailbox's value to 4096, what goes beside a chunk to 40) and is laid
-out as a C struct of the same members.
+A message type is a NumPy dtype (or an argument of numpy.dtype), a dataclass of scalars or a number of
+bytes. It has 1 to 1024 bytes (a mailbox's value up to 4096, a chunk's metadata up to 40) and the
+layout of a C struct with the same members.
 
 A codec has MessageCodec's encode() and decode() of one message, which call _to_bytes() and
-_from_bytes() for what only Python can do, and for many messages one behind the other:
+_from_bytes() for the parts in Python, and for many messages in a row:
 encode_many(values), a buffer of them; room(count), a writable one; decode_many(room), the values in
-that. No value is converted without a word: they raise UsageError for a value of another dtype or
-class, for a number that its member cannot hold, and for another count of values than there are
-members; and what Python raises for an object that is no buffer.
+that. They never convert silently: they raise UsageError for a value of another dtype or
+class, for a number that its member cannot hold, and for a wrong number of values;
+and Python's own error for an object that is not a buffer.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class BytesCodec(BytesMessages):
 
 
 class OfScalar:
-    """What has a scalar of NumPy's, and is taken for it."""
+    """An object that stands for its NumPy scalar."""
 
     __slots__ = ("_scalar",)
     _scalar: Any
@@ -79,7 +79,7 @@ class ArrayCodec(RecordMessages):
 
     def _check(self, given: np.ndarray | np.generic, call: str) -> None:
         if isinstance(given, np.ma.MaskedArray):
-            raise _made(UsageError, call, "the message is masked: what is masked is no value")
+            raise _made(UsageError, call, "the message is a masked array")
         if given.dtype != self.dtype:
             same_names = given.dtype.names == self.dtype.names
             wanted = str(self.dtype) if same_names else _shown(self.dtype)
@@ -93,11 +93,11 @@ class ArrayCodec(RecordMessages):
             return packed(self.dtype, self._gaps_within, value)
         self._check(value, "message")
         if value.size != 1:
-            raise _made(UsageError, "message", f"an array of {value.size} messages, not of one")
+            raise _made(UsageError, "message", f"the array has {value.size} messages, not one")
         return cleared(value.tobytes(), self.size, self._gaps)
 
     def _is_number(self, value: np.ndarray | np.generic) -> bool:
-        """Whether it is a number or text of another dtype, which this one may be able to hold."""
+        """Whether it is a number or text of another dtype that this dtype may be able to hold."""
         return self.dtype.names is None and value.ndim == 0 and value.dtype != self.dtype
 
     def encode_many(self, values: Any, call: str = "message") -> Any:
@@ -105,7 +105,7 @@ class ArrayCodec(RecordMessages):
             return self._row(values, call)
         self._check(values, call)
         if values.ndim != 1:
-            raise _made(UsageError, call, f"an array of {values.ndim} dimensions, not of one")
+            raise _made(UsageError, call, f"the array has {values.ndim} dimensions, not one")
         if self._gaps:
             return cleared(values.tobytes(), self.size, self._gaps)
         return np.ascontiguousarray(values).view(np.uint8) if len(values) else np.empty(0, np.uint8)
@@ -118,7 +118,7 @@ class ArrayCodec(RecordMessages):
 
 
 def _shown(dtype: np.dtype[Any]) -> str:
-    """Its members' names, or its own."""
+    """The names of its members, or its own name."""
     return str(dtype) if dtype.names is None else f"({', '.join(dtype.names)})"
 
 
@@ -127,7 +127,7 @@ def _refused(kind: type[UsageError], where: str, value: Any, wanted: str) -> Usa
 
 
 def _items(value: Any, count: int, where: str, wanted: str) -> list[Any]:
-    """Those of a tuple or list of `count`."""
+    """The items of a tuple or list of `count`."""
     if not isinstance(value, (tuple, list)):
         raise _refused(ArgumentTypeError, where, value, wanted)
     if len(value) != count:
@@ -163,14 +163,14 @@ def _real(dtype: np.dtype[Any], value: Any, where: str) -> Any:
 
 
 def _text(dtype: np.dtype[Any], value: Any, where: str) -> Any:
-    """Of bytes or characters: a shorter one is filled up with zeros."""
+    """A text of bytes or characters; zeros fill up a shorter one."""
     most = dtype.itemsize // (4 if dtype.kind == "U" else 1)
     kinds: tuple[type, ...] = (str,) if dtype.kind == "U" else (bytes, bytearray, str)
     unit = "characters" if dtype.kind == "U" else "bytes"
     if not isinstance(value, kinds) or (dtype.kind == "V" and isinstance(value, str)):
         raise _refused(ArgumentTypeError, where, value, f"at most {most} {unit}")
     if dtype.kind != "U" and isinstance(value, str) and not value.isascii():
-        raise _refused(UsageError, where, value, "text of ASCII, or bytes")
+        raise _refused(UsageError, where, value, "ASCII text or bytes")
     given: Any = value  # mypy has forgotten its type
     if len(given) > most:
         raise _refused(UsageError, where, value, f"at most {most} {unit}")
@@ -193,17 +193,17 @@ def _complex(dtype: np.dtype[Any], value: Any, where: str) -> Any:
 
 
 def _duration(dtype: np.dtype[Any], number: int, where: str) -> int:
-    """Of 64 bits, of which the lowest number is NumPy's for no time at all."""
+    """A number of 64 bits; the lowest is NumPy's "not a time"."""
     if not -(1 << 63) < number < 1 << 63:
         raise _refused(UsageError, where, number, f"a time that a {dtype} can hold")
     return number
 
 
 def _time(dtype: np.dtype[Any], value: Any, where: str) -> Any:
-    """A point in time may be written as ISO 8601 has it; a duration may be a whole number."""
+    """A point in time may be ISO 8601 text; a duration may be a whole number."""
     is_text = isinstance(value, str) and dtype.kind == "M"
     if is_text and not _ISO_8601.fullmatch(value):  # NumPy takes "" and "today", and drops zones
-        raise _refused(UsageError, where, value, f"a {dtype}: YYYY-MM-DDThh:mm:ss, or a part of it")
+        raise _refused(UsageError, where, value, f"a {dtype}: YYYY-MM-DDThh:mm:ss or a part of it")
     try:
         found = np.asarray(np.datetime64(value) if is_text else value)
         if found.dtype.kind in "iu" and not found.ndim:
@@ -234,17 +234,17 @@ _LEAVES = {
 
 
 def _require_order(names: tuple[str, ...], value: Any, where: str) -> None:
-    """A tuple whose values have these names has them in this order."""
+    """Raises UsageError for a named tuple with these names in another order."""
     given = tuple(getattr(value, "_fields", ()))
     if given != names and sorted(given) == sorted(names):
-        order = f"({', '.join(given)}), and the members' order is ({', '.join(names)})"
+        order = f"({', '.join(given)}), but the members' order is ({', '.join(names)})"
         raise _made(UsageError, "message", f"the order of {where or 'the message'} is {order}")
 
 
 def checked(dtype: np.dtype[Any], value: Any, where: str = "") -> Any:
-    """What NumPy makes the same value of `dtype` of. `where`: the member's name, for the error.
+    """The value in a form that NumPy stores unchanged. `where`: the member's name, for errors.
 
-    Raises UsageError for a value that the dtype cannot hold as it is.
+    Raises UsageError for a value that the dtype cannot hold unchanged.
     """
     if isinstance(value, OfScalar):
         value = value._scalar
@@ -262,7 +262,7 @@ def checked(dtype: np.dtype[Any], value: Any, where: str = "") -> Any:
         wanted = f"a tuple, list or array of {shape[0]} values"
         if isinstance(value, np.ndarray):
             is_of = f"an array of {value.dtype} and shape {value.shape}"
-            cause = f"{where} is {is_of}: {wanted}, of {base} and shape {shape}"
+            cause = f"{where} is {is_of}: expected {wanted}, of {base} and shape {shape}"
             raise _made(ArgumentTypeError, "message", cause)
         items = _items(value, shape[0], where, wanted)
         return [checked(inner, item, f"{where}[{i}]") for i, item in enumerate(items)]
@@ -282,7 +282,7 @@ def checked(dtype: np.dtype[Any], value: Any, where: str = "") -> Any:
 def packed(dtype: np.dtype[Any], gaps: Gaps, value: Any, where: str = "") -> bytes:
     """The bytes of a value, with zeros in its gaps. Raises as checked().
 
-    `gaps`: those within members, which NumPy copies with the member.
+    `gaps`: the gaps within members, which NumPy copies with the member.
     """
     room = np.zeros((), dtype)
     room[()] = checked(dtype, value, where)
@@ -290,7 +290,7 @@ def packed(dtype: np.dtype[Any], gaps: Gaps, value: Any, where: str = "") -> byt
 
 
 def _leaves(dtype: np.dtype[Any], at: int = 0) -> Iterator[tuple[int, int]]:
-    """Where the bytes of its members begin and end, and those of members within members."""
+    """The begin and end of each member's bytes, nested members included."""
     if dtype.subdtype is not None:
         base, _ = dtype.subdtype
         for begin in range(at, at + dtype.itemsize, base.itemsize or 1):
@@ -337,8 +337,8 @@ def cleared(messages: bytes, size: int, gaps: Gaps) -> bytes:
 
 
 def _members(dtype: np.dtype[Any]) -> list[tuple[int, str]]:
-    """Where its numbers are, and what `struct` calls their types; nothing where it has others, or
-    members that share bytes."""
+    """The offsets of its numbers and the codes of `struct` for their types; empty with other members or
+    overlapping ones."""
     if dtype.names is None:
         code = _STRUCT_CODES.get(dtype.str[1:]) if dtype.isnative else None
         return [] if code is None else [(0, code)]
@@ -354,12 +354,12 @@ def _members(dtype: np.dtype[Any]) -> list[tuple[int, str]]:
 
 
 def _native(members: list[tuple[int, str]]) -> list[tuple[int, str]]:
-    """The same where the extension knows all their types: it has no floats of two bytes."""
+    """The members, or none if the extension lacks one of their types: two-byte floats."""
     return [] if any(code == "e" for _, code in members) else members
 
 
 def _struct_of(dtype: np.dtype[Any]) -> struct.Struct:
-    """The same layout, of a dtype whose members are numbers, for `struct`, with padding spelt out."""
+    """The layout of a dtype of numbers, with explicit padding, for `struct`."""
     text, end = "=", 0
     for offset, code in _members(dtype):
         text += f"{offset - end}x{code}"
@@ -379,9 +379,9 @@ def _member(call: str, owner: type, name: str, hint: Any) -> str:
         raise _made(
             UsageError,
             call,
-            f"{owner.__name__}.{name} is of {hint!r}; members are int, float, bool "
-            "or scalars of NumPy's, of at most 8 bytes and in this machine's order, or "
-            'Annotated[int, "u4"]; anything else is a dtype',
+            f"{owner.__name__}.{name} is of {hint!r}: expected int, float, bool, a NumPy scalar "
+            "of at most 8 bytes in this machine's byte order, or "
+            'Annotated[int, "u4"]; use a dtype for other members',
         )
     return str(dtype.str)
 
@@ -390,12 +390,12 @@ def _hints(owner: type, call: str) -> dict[str, Any]:
     try:
         return typing.get_type_hints(owner, include_extras=True)
     except Exception as error:  # whatever the text of an annotation raises
-        cause = f"the types of {owner.__name__}'s members are not known here: {error}"
+        cause = f"cannot find the types of {owner.__name__}'s members: {error}"
         raise _made(UsageError, call, cause) from error
 
 
 def _require_made_of(owner: type, names: list[str], call: str) -> None:
-    """Its members, in their order, are all that its constructor needs."""
+    """Requires that the constructor takes exactly the members, in their order."""
     signature = inspect.signature(owner)
     try:
         given = signature.bind(*names).arguments
@@ -480,16 +480,16 @@ def extents(call: str, shape: Any) -> tuple[int, ...]:
     try:
         found = tuple(map(operator.index, shape if hasattr(shape, "__iter__") else (shape,)))
     except TypeError:
-        wanted = "a whole number, or several"
+        wanted = "a whole number or several"
         raise errors._refused(ArgumentTypeError, call, "shape", shape, wanted) from None
     if min(found, default=0) < 0:  # which NumPy takes for as many as there are
-        raise _made(UsageError, call, "no dimension of the shape is below 0")
+        raise _made(UsageError, call, "a dimension of the shape is below 0")
     return found
 
 
 def array_over(call: str, memory: Any, dtype: Any, shape: Any, offset: int = 0) -> np.ndarray:
-    """An array over a buffer, of all that is there without a shape. Raises UsageError, and
-    ValueError for what does not fit."""
+    """An array over a buffer; without a shape, over all of it. Raises UsageError, and
+    ValueError if it does not fit."""
     kind = elements(call, dtype)
     if shape is None:
         return np.frombuffer(memory, kind, -1, offset)
@@ -504,9 +504,9 @@ Codec = BytesCodec | ArrayCodec | DataclassCodec
 
 
 def codec(message: Any, call: str = "message type", most: int = 1024) -> Codec:
-    """The codec of a message type that `call` was given. Raises UsageError for what is none.
+    """The codec of a message type that `call` was given. Raises UsageError for other objects.
 
-    A number of bytes is at most `most`; whoever takes the others' messages says how long they may be.
+    A number of bytes is at most `most`. Other messages are limited by their receiver.
     """
     try:
         size = None if isinstance(message, bool) else operator.index(message)
@@ -526,12 +526,12 @@ def codec(message: Any, call: str = "message type", most: int = 1024) -> Codec:
         raise _made(
             UsageError,
             call,
-            f"{message!r} is neither a number of bytes nor a dtype nor a dataclass",
+            f"{message!r} is not a number of bytes, a dtype or a dataclass",
         ) from None
     if dtype.itemsize == 0:
-        raise _made(UsageError, call, f"a message has 1 to {most} bytes, and {dtype} has none")
+        raise _made(UsageError, call, f"a message has 1 to {most} bytes, but {dtype} has none")
     if dtype.hasobject:
-        raise _made(UsageError, call, f"{dtype} holds objects of Python's")
+        raise _made(UsageError, call, f"{dtype} holds Python objects")
     if dtype.subdtype is not None:
-        raise _made(UsageError, call, f"{dtype} is an array, which only a member may be")
+        raise _made(UsageError, call, f"{dtype} is an array, but only a member may be one")
     return ArrayCodec(dtype)

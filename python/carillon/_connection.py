@@ -24,19 +24,19 @@ from ._scoped import Scoped
 
 
 class Owner(NamedTuple):
-    """Whoever owns what a connection leads to."""
+    """The owner at the other end of a connection."""
 
     name: str
     process: int
-    """Its number; 0 in another namespace."""
+    """The process's number; 0 in another namespace."""
     user: int
-    """As the system says it."""
+    """The user's number, from the system."""
 
 
 class Connection(Scoped):
-    """A connection to the owner of a kernel; this process needs neither CUDA nor a GPU.
+    """A connection to a kernel's owner; this process needs neither CUDA nor a GPU.
 
-    connect() makes it. Clients and rings of it stay connected until they go.
+    connect() makes it. Its clients and rings stay connected until they are deleted.
     """
 
     def __init__(self, raw: RawConnection) -> None:
@@ -56,7 +56,7 @@ class Connection(Scoped):
     ) -> Client:
         """A client of the kernel that the owner serves as `object`.
 
-        The types' sizes are compared with the kernel's, and their names (as "desk::Tick") where
+        The types' sizes are compared with the kernel's, and their names (such as "desk::Tick") if
         both sides give one. Raises RefusedError, TimeoutError, OwnerGoneError.
         """
         sent, taken = codec(request, "Connection.client"), codec(reply, "Connection.client")
@@ -84,23 +84,23 @@ class Connection(Scoped):
         return ChunkRing._of(BytesChunkRing._lent(self._raw, object, size, name), kind)
 
     def log(self, object: str = "log") -> LogReader:
-        """Reads a log that the owner shares, from the oldest message that is there still on.
+        """Reads a log that the owner shares, from the oldest message still there.
 
         Raises as client().
         """
         return LogReader._lent(self._raw, object)
 
     def store(self) -> Store:
-        """The owner's store of buffers, by a connection of its own. Raises as connect()."""
+        """The owner's store of buffers, by a separate connection. Raises as connect()."""
         return Store._of(self._raw)
 
     def status(self) -> list[ServedObject]:
-        """What there is, and who has which of its blocks. Raises OwnerGoneError, TimeoutError."""
+        """The served objects, and their blocks' clients. Raises OwnerGoneError, TimeoutError."""
         return self._raw.status()
 
     @property
     def owner(self) -> Owner:
-        """Who serves."""
+        """The serving process."""
         return Owner(*self._raw.owner)
 
     @property
@@ -124,13 +124,13 @@ def connect(
     host_memory: bool = False,
     owner_user: int | None = None,
 ) -> Connection:
-    """Connects to whoever serves at `path`. `timeout` and `wait_for_owner` are in seconds.
+    """Connects to the owner that serves at `path`. `timeout` and `wait_for_owner` are in seconds.
 
-    `name`: how the owner calls this client. `wait_for_owner`: so long it is tried again while
-    nobody listens or has room, and, once connected, while the owner does not serve yet what is
-    asked for. `host_memory`: rings in host memory even where device memory can be mapped.
-    `owner_user`: the number of the user whose owner is meant; None: this process's own, or root.
-    Raises SystemError where nobody listens, RefusedError, also for an owner of another user,
+    `name`: this client's name at the owner. `wait_for_owner`: the time for retries while no owner
+    listens or has room, and, once connected, while the owner does not yet serve the requested
+    object. `host_memory`: rings in host memory even if device memory can be mapped.
+    `owner_user`: the number of the expected owner's user; None: this process's user or root.
+    Raises SystemError if no process listens, RefusedError, also for an owner of another user,
     TimeoutError, UsageError.
     """
     return Connection(RawConnection(path, name, timeout, wait_for_owner, host_memory, owner_user))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Typed arrays over a device's memory, for libraries of the GPU."""
+"""Typed arrays over a device's memory, for GPU libraries."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _DLPACK_CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
 
 
 class DeviceArray:
-    """An array in `memory`, as the device finds it: `cupy.asarray(DeviceArray(memory, "f4"))`.
+    """An array in `memory` at its device address: `cupy.asarray(DeviceArray(memory, "f4"))`.
 
-    It has `__cuda_array_interface__` and DLPack, and keeps the memory as long as it lives.
-    `offset` is in bytes; without a `shape` it is all that is there, in one dimension.
+    It has `__cuda_array_interface__` and DLPack, and keeps the memory while it lives.
+    `offset` is in bytes; without a `shape` it is the rest of the memory in one dimension.
 
-    Raises UsageError for freed memory, and for what does not fit or is not aligned.
+    Raises UsageError for freed memory, and if the array does not fit or is not aligned.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class DeviceArray:
     ) -> None:
         self.dtype = elements("DeviceArray", dtype)
         if self.dtype.hasobject or self.dtype.itemsize == 0:
-            raise _made(UsageError, "DeviceArray", f"{self.dtype} has no elements for a device")
+            raise _made(UsageError, "DeviceArray", f"{self.dtype} is not an element type")
         self._held = _MemoryView._of(memory)
         self._memory = memory
         self.offset = _number("DeviceArray", "offset", offset)
@@ -56,7 +56,7 @@ class DeviceArray:
             raise _made(
                 UsageError,
                 "DeviceArray",
-                f"bytes {self.offset} to {self.offset + size} are not in memory of "
+                f"bytes {self.offset} to {self.offset + size} exceed the memory of "
                 f"{self._memory.size} bytes",
             )
         if self.offset % self.dtype.alignment:
@@ -66,15 +66,14 @@ class DeviceArray:
 
     @property
     def nbytes(self) -> int:
-        """Its size in bytes."""
+        """The size in bytes."""
         return math.prod(self.shape) * self.dtype.itemsize
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         if self._memory.device.emulated:
             raise AttributeError(
-                "__cuda_array_interface__: the memory is the emulated device's, which CUDA does "
-                "not know"
+                "__cuda_array_interface__: the memory belongs to the emulated device, not to CUDA"
             )
         return self._interface()
 
@@ -98,7 +97,7 @@ class DeviceArray:
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> Any:
-        """Returns a capsule; nothing waits for `stream`. Raises BufferError."""
+        """Returns a capsule; `stream` is not synchronized. Raises BufferError."""
         code = _DLPACK_CODES.get(self.dtype.kind)
         if code is None or not self.dtype.isnative:
             raise BufferError(f"__dlpack__: DLPack has no type for {self.dtype}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Handlers in Python that fill their reply in place: the same function on every device."""
+"""Handlers in Python that fill their reply in place, one function for every device."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CALL = "compile_handler"
 
 
 def fills_reply(handler: Any) -> bool:
-    """Whether it is a function of a request and a reply, rather than of a request alone."""
+    """Whether the handler takes a request and a reply, rather than a request alone."""
     try:
         parameters = inspect.signature(getattr(handler, "py_func", handler)).parameters.values()
     except (TypeError, ValueError):
@@ -33,21 +33,21 @@ def fills_reply(handler: Any) -> bool:
 
 
 def record_dtype(call: str, name: str, message: Codec) -> np.dtype[Any]:
-    """The dtype with the message's members. Raises UsageError for a message type that has none."""
+    """The dtype with the message's members. Raises UsageError if the message type has none."""
     dtype: np.dtype[Any] | None = getattr(message, "dtype", None)
     if dtype is None or dtype.names is None:
         raise _made(
             UsageError,
             call,
-            f"{name} has no members: what a handler(request, reply) gets and fills is of a "
-            "structured dtype or a dataclass",
+            f"{name} has no members: handler(request, reply) needs a structured dtype or a "
+            "dataclass",
         )
     return dtype
 
 
 class Members(np.ndarray):
-    """An array that is a member: what is put into it stays as it is. What is computed of it is
-    NumPy's own."""
+    """An array that is a member: it stores values unchanged. Results of computations with it are
+    plain NumPy objects."""
 
     def __array_wrap__(self, array: Any, *_: Any) -> Any:
         return array if array is self else np.asarray(array)[()]
@@ -66,21 +66,21 @@ class Members(np.ndarray):
 
 
 def _reached(value: Any) -> Any:
-    """A member, by which its own members are reached."""
+    """A member, which gives access to its own members."""
     if isinstance(value, np.void) and value.dtype.names:
         return Record(value)
     return value.view(Members) if isinstance(value, np.ndarray) else value
 
 
 def _elements(array: np.ndarray) -> Any:
-    """Its elements as values. tolist() has times without their units, and records without names."""
+    """The elements as values. tolist() drops the units of times and the names of records."""
     if array.dtype.kind not in "mM" and array.dtype.names is None:
         return array.tolist()
     return list(array) if array.ndim else array[()]
 
 
 def _each_checked(dtype: np.dtype[Any], value: Any) -> Any:
-    """The same value, each element of which `dtype` can hold as it is. Raises UsageError."""
+    """The value; `dtype` can hold each element unchanged. Raises UsageError."""
     if isinstance(value, np.ma.MaskedArray):
         return checked(dtype, value, "an element")  # which refuses it
     if isinstance(value, np.ndarray) and value.dtype != dtype:
@@ -91,8 +91,8 @@ def _each_checked(dtype: np.dtype[Any], value: Any) -> Any:
 
 
 class Record(OfScalar):
-    """A scalar of NumPy's as Numba has it: what its members are called are attributes, also where
-    NumPy's scalars have one of that name."""
+    """A NumPy scalar as Numba has it: its members are attributes, even if
+    NumPy's scalars have an attribute of that name."""
 
     __slots__ = ()
 
@@ -132,14 +132,14 @@ class Record(OfScalar):
 
 
 def _record_of(array: np.ndarray) -> Record:
-    """That of an array of one: a scalar with bytes of its own takes no assignments."""
+    """The record of an array of one: a scalar with its own bytes takes no assignments."""
     return Record(array[0])
 
 
 def fill_by_bytes(
     handler: Callable[[Any, Any], None], request: Codec, reply: Codec
 ) -> Callable[[bytes], bytes]:
-    """Calls it with what comes, and returns what it has filled. Raises UsageError for the types."""
+    """Calls the handler with each request; returns the reply. Raises UsageError for the types."""
     asked = record_dtype("PersistentKernel", "Request", request)
     answered = record_dtype("PersistentKernel", "Reply", reply)
     function = getattr(handler, "py_func", handler)  # of one that Numba has compiled
@@ -151,9 +151,9 @@ def fill_by_bytes(
         if said is not None:
             raise _refused(
                 UsageError,
-                "what it returned",
+                "the handler's result",
                 said,
-                "a handler(request, reply) fills its reply, and returns nothing",
+                "None, since handler(request, reply) fills its reply",
             )
         return cleared(room.tobytes(), answered.itemsize, gaps)
 
@@ -161,7 +161,7 @@ def fill_by_bytes(
 
 
 def _numba_type(name: str, message: Codec) -> Any:
-    """Numba's, aligned as C has it where the members lie so."""
+    """Numba's type, with C's alignment if the members lie so."""
     from numba import from_dtype
 
     dtype = record_dtype(_CALL, name, message)
@@ -179,7 +179,7 @@ def _numba_type(name: str, message: Codec) -> Any:
 
 
 def _nothing(request: Any, reply: Any) -> None:
-    """What Numba compiles unless it does not work at all."""
+    """A function that Numba compiles unless it does not work at all."""
 
 
 def _compiled(handler: Callable[[Any, Any], None], types: list[Any], capability: int) -> bytes:
@@ -201,18 +201,18 @@ def _compiled(handler: Callable[[Any, Any], None], types: list[Any], capability:
 def _lto_ir_of(
     handler: Callable[[Any, Any], None], request: Codec, reply: Codec, compute_capability: int
 ) -> bytes:
-    """What numba-cuda makes of it, for nvJitLink.
+    """The handler compiled by numba-cuda, for nvJitLink.
 
-    Raises CompileError with Numba's text, UsageError for what takes no reply and for the message
-    types, UnsupportedError where there is no numba-cuda, or one that compiles nothing: without
-    NVVM, or with a NumPy that it does not know.
+    Raises CompileError with Numba's text, UsageError if it takes no reply and for the message
+    types, UnsupportedError if numba-cuda is missing or compiles nothing: without
+    NVVM, or with an unsupported NumPy.
     """
     if not fills_reply(handler):
         raise _made(
             UsageError,
             _CALL,
-            f"{handler!r} is not of two parameters: a handler in Python for a GPU is "
-            "handler(request, reply), which fills the reply",
+            f"{handler!r} does not take two parameters: a handler in Python for a GPU is "
+            "handler(request, reply) and fills the reply",
         )
     try:
         import numba_cuda  # noqa: F401
@@ -220,7 +220,7 @@ def _lto_ir_of(
         raise _made(
             UnsupportedError,
             _CALL,
-            f"numba-cuda compiles handlers in Python for a GPU: pip install numba-cuda ({error})",
+            f"handlers in Python for a GPU need numba-cuda: pip install numba-cuda ({error})",
         ) from error
     types = [_numba_type("Request", request), _numba_type("Reply", reply)]
     try:
@@ -232,7 +232,7 @@ def _lto_ir_of(
             raise _made(
                 UnsupportedError,
                 _CALL,
-                f"numba-cuda compiles nothing here: {type(why).__name__}: {why}",
+                f"numba-cuda cannot compile here: {type(why).__name__}: {why}",
             ) from why
         raise _compile_error(f"{type(error).__name__}: {error}") from error
 
@@ -256,7 +256,7 @@ struct Handler {{
 def around_python(
     device: Device | int, handler: Callable[[Any, Any], None], request: Codec, reply: Codec
 ) -> tuple[str, list[bytes]]:
-    """The text around a function in Python, and what numba-cuda makes of the function.
+    """The text around a function in Python, and the function compiled by numba-cuda.
 
     Raises as compile_handler().
     """
@@ -265,6 +265,6 @@ def around_python(
         raise _made(
             UnsupportedError,
             _CALL,
-            "the device is emulated: it calls functions in Python as they are",
+            "the device is emulated: it calls Python functions without compiling them",
         )
     return _CALLS_PYTHON, [_lto_ir_of(handler, request, reply, capability)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Handlers compiled for a GPU: text in CUDA C++, of one's own or around a function in Python."""
+"""Handlers compiled for a GPU: text in CUDA C++, given or made around a function in Python."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ def _refuse(what: str, why: str) -> UsageError:
 
 
 def _scalar(dtype: np.dtype[Any], what: str) -> str:
-    """C++'s type of a scalar that is no struct."""
+    """The C++ type of a scalar that is not a struct."""
     found = _SCALARS.get(dtype.str[1:])
     if found is None or not dtype.isnative:
-        raise _refuse(what, f"is of {dtype}, which has no type in CUDA C++ here")
+        raise _refuse(what, f"is of {dtype}, which has no CUDA C++ type here")
     return found
 
 
@@ -69,28 +69,28 @@ def _alignment(dtype: np.dtype[Any]) -> int:
 
 
 def _members(dtype: np.dtype[Any], what: str) -> str:
-    """The members of a struct that C++ lays out as the dtype is, its padding spelt out."""
+    """The members of a C++ struct with the dtype's layout and explicit padding."""
     text, end = "", 0
     for name in dtype.names or ():
         member, offset = dtype.fields[name][:2]  # type: ignore[index]
         inside = f"{what}.{name}"
         if not re.fullmatch(r"[A-Za-z_]\w*", name):
-            raise _refuse(inside, "has a name that is none in C++")
+            raise _refuse(inside, "has a name that is not valid in C++")
         if offset < end or offset % _alignment(member) != 0:
-            raise _refuse(inside, f"is at offset {offset}, where C++ has it elsewhere")
+            raise _refuse(inside, f"is at offset {offset}, but C++ has it elsewhere")
         if offset > end:
             text += f"{_BYTES} carillon_padding_{end}[{offset - end}]; "
         text += _member(name, member, inside) + " "
         end = offset + member.itemsize
     if dtype.itemsize % _alignment(dtype) != 0:
-        raise _refuse(what, f"has {dtype.itemsize} bytes, where C++ has padding behind")
+        raise _refuse(what, f"has {dtype.itemsize} bytes, but C++ adds padding at the end")
     if dtype.itemsize > end:
         text += f"{_BYTES} carillon_padding_{end}[{dtype.itemsize - end}];"
     return text.strip()
 
 
 def _definition(name: str, message: Codec) -> str:
-    """What makes `name` a type of that layout in CUDA C++. Raises UsageError for what has none."""
+    """The CUDA C++ definition of `name` with that layout. Raises UsageError if there is none."""
     if isinstance(message, BytesCodec):
         return f"struct {name} {{ {_BYTES} byte[{message.size}]; }};\n"
     dtype: np.dtype[Any] = message.dtype
@@ -100,7 +100,7 @@ def _definition(name: str, message: Codec) -> str:
 
 
 def _definitions(text: str, request: Codec, reply: Codec) -> str:
-    """Those of Request and Reply that the text names and does not define."""
+    """The definitions of Request and Reply, unless the text defines them."""
     return "".join(
         _definition(name, message)
         for name, message in (("Request", request), ("Reply", reply))
@@ -110,7 +110,7 @@ def _definitions(text: str, request: Codec, reply: Codec) -> str:
 
 
 def _library_of_a_wheel(name: str, variable: str) -> str:
-    """A library of one of NVIDIA's Python packages, unless `variable` asks for another one."""
+    """A library in one of NVIDIA's Python packages, unless `variable` names another one."""
     if os.environ.get(variable):
         return ""
     package = importlib.util.find_spec("nvidia")
@@ -124,8 +124,8 @@ def _library_of_a_wheel(name: str, variable: str) -> str:
 
 
 class CompiledHandler:
-    """Machine code of a handler, for GPUs of one compute capability: what compile_handler()
-    returns."""
+    """A handler's machine code for GPUs of one compute capability. compile_handler()
+    returns it."""
 
     def __init__(self, code: HandlerCode, request: Codec, reply: Codec) -> None:
         self._code = code
@@ -137,27 +137,27 @@ class CompiledHandler:
 
     @property
     def compute_capability(self) -> int:
-        """As 90."""
+        """The compute capability, such as 90."""
         return self._code.compute_capability
 
     @property
     def threads(self) -> int:
-        """Of each block."""
+        """The number of threads of each block."""
         return self._code.threads
 
     @property
     def log(self) -> str:
-        """What the compiler said beside it: warnings, with the lines of the text."""
+        """The compiler's warnings, with the lines of the text."""
         return self._code.log
 
     @property
     def was_cached(self) -> bool:
-        """Whether it was found and not compiled."""
+        """Whether it came from the cache."""
         return self._code.was_cached
 
     @property
     def machine_code(self) -> bytes:
-        """A cubin."""
+        """The cubin."""
         return self._code.machine_code
 
 
@@ -178,24 +178,24 @@ def compile_handler(
     cache: str | os.PathLike[str] = "",
     keep: bool = True,
 ) -> CompiledHandler:
-    """Compiles a handler for a GPU and loads it there, before the first kernel is started.
+    """Compiles a handler for a GPU and loads it there. Call it before the first kernel starts.
 
-    A text defines `struct Handler` with an operator() from a request to a reply. `Request` and
-    `Reply` are structs of the message types' members, unless the text defines them itself. Of
-    Python it is a function `handler(request, reply)` that fills the reply, which numba-cuda
-    compiles. `device` is a GPU or a compute capability, as 90: then it is loaded by the kernel that
-    takes it. `before` is text that goes before, `compiler_options` are NVRTC's; `headers`, `nvrtc`,
-    `nvjitlink` and `cache` are looked for where they are empty (docs/python.md).
+    The text defines `struct Handler` with an operator() from a request to a reply. `Request` and
+    `Reply` are structs of the message types' members, unless the text defines them itself. In
+    Python the handler is a function `handler(request, reply)` that fills the reply; numba-cuda
+    compiles it. `device` is a GPU, or a compute capability such as 90: the kernel then loads it
+    later. `before` is text before the handler, `compiler_options` are NVRTC's; `headers`, `nvrtc`,
+    `nvjitlink` and `cache` have defaults (docs/python.md).
 
-    Raises CompileError for what does not compile, UsageError for the types, for options that NVRTC
-    does not have and while a kernel lives on the GPU, UnsupportedError on the emulated device and
-    where there is no NVRTC, for Python no numba-cuda or nvJitLink.
+    Raises CompileError if it does not compile, UsageError for the types, for options that NVRTC
+    rejects and while a kernel runs on the GPU, UnsupportedError on the emulated device and
+    without NVRTC, or, for Python, without numba-cuda or nvJitLink.
     """
     if not isinstance(device, Device):
         try:
             device = operator.index(device)
         except TypeError:
-            wanted = "a Device, or a compute capability, as 90"
+            wanted = "a Device or a compute capability such as 90"
             raise _refused(ArgumentTypeError, _CALL, "device", device, wanted) from None
     _require(str, _CALL, "before", before)
     asks, answers = codec(request, _CALL), codec(reply, _CALL)
@@ -203,7 +203,7 @@ def compile_handler(
     if isinstance(handler, str):
         text = handler
     elif not callable(handler):
-        wanted = "text, or a function of a request and a reply"
+        wanted = "text or a function of a request and a reply"
         raise _refused(ArgumentTypeError, _CALL, "handler", handler, wanted)
     else:
         text, lto_ir = around_python(device, handler, asks, answers)

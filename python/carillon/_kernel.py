@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels with a handler in Python or as text, and servers of them."""
+"""Kernels with a handler in Python or as text, and their servers."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ def _compiled(
 class PersistentKernel(Scoped):
     """A kernel that never stops, whose `handler` answers requests.
 
-    On both kinds of device the handler may be a function `handler(request, reply)` of two records,
-    with the members of the message types, that fills the second one: on a GPU numba-cuda compiles
-    it. On a GPU it may be text in CUDA C++, too, or what compile_handler() made of either; with
-    several kernels that comes before the first is started. On the emulated device it may be any
-    callable from a request to a reply. There every block is a thread that calls it, several blocks
-    at once; what it raises ends the kernel, and whoever waits for it gets an Error with its text.
+    On every device the handler may be a function `handler(request, reply)` of two records,
+    with the members of the message types, that fills the second: on a GPU numba-cuda compiles
+    it. On a GPU it may also be text in CUDA C++ or a result of compile_handler(); with
+    several kernels, compile before the first one starts. On the emulated device it may be any
+    callable from a request to a reply. Every block is then a thread that calls it, several blocks
+    at once; its exception ends the kernel, and waiting callers get an Error with its text.
 
-    `request` and `reply` are message types: a NumPy dtype, a dataclass, or a number of bytes; a
-    compiled handler has its own. `shared`: its blocks are for clients of other processes, which
+    `request` and `reply` are message types: a NumPy dtype, a dataclass or a number of bytes; a
+    compiled handler has its own. `shared`: its blocks are for clients in other processes, which
     serve() lets in.
 
     Raises UnsupportedError for text on the emulated device, what compile_handler() raises,
@@ -70,9 +70,7 @@ class PersistentKernel(Scoped):
     ) -> None:
         _require(Device, "PersistentKernel", "device", device)
         if (request is None or reply is None) and not isinstance(handler, CompiledHandler):
-            raise _made(
-                UsageError, "PersistentKernel", "the types of request and reply are not given"
-            )
+            raise _made(UsageError, "PersistentKernel", "request or reply is None: give both types")
         names = {"request_name": request_name, "reply_name": reply_name}
         if isinstance(handler, (str, CompiledHandler)) or not device.emulated:
             compiled = _compiled(device, handler, request, reply, names)
@@ -103,7 +101,7 @@ class PersistentKernel(Scoped):
         return f"<carillon.PersistentKernel of {of}, {state}>"
 
     def client(self, block: int = 0) -> Client:
-        """The client of a block; every one of the same block shares its channel."""
+        """The client of a block; all clients of one block share its channel."""
         return Client(self._raw.client(block), self._request, self._reply, self._raw)
 
     def serve(
@@ -115,27 +113,27 @@ class PersistentKernel(Scoped):
         users: Sequence[int] = (),
         groups: Sequence[int] = (),
     ) -> Server:
-        """Lets clients of other processes in at a socket, who ask for `name`. The rest as Server's.
+        """Serves clients in other processes, which ask for `name`, at a socket. See Server.
 
-        Raises UsageError unless the kernel is `shared`, and what Server does.
+        Raises UsageError unless the kernel is `shared`, and as Server.
         """
         return self._raw.serve(path, name, mode, users, groups)
 
     def add_to(self, server: Server, name: str) -> None:
-        """Lets clients of `server` in, who ask for `name`. Raises UsageError."""
+        """Serves clients of `server` that ask for `name`. Raises UsageError."""
         self._raw.add_to(server, name)
 
     def drain(self, timeout: float = 5.0) -> None:
-        """Takes no more requests, and waits until all it has are answered. Raises TimeoutError."""
+        """Takes no more requests and waits until all are answered. Raises TimeoutError."""
         self._raw.drain(timeout)
 
     def stop(self, timeout: float = 5.0) -> None:
-        """Ends it, whatever it has. Raises TimeoutError."""
+        """Ends the kernel at once; requests may stay unanswered. Raises TimeoutError."""
         self._raw.stop(timeout)
 
     @property
     def blocks(self) -> int:
-        """How many blocks serve."""
+        """The number of blocks."""
         return self._raw.blocks
 
     @property
@@ -145,7 +143,7 @@ class PersistentKernel(Scoped):
 
     @property
     def running(self) -> bool:
-        """Whether it runs. Raises what has ended it by an error."""
+        """Whether the kernel runs. Raises the error that ended it."""
         return self._raw.running
 
     def _end(self) -> None:

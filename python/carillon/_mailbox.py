@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mailboxes: a value between the CPU and a kernel, of which the latest counts."""
+"""Mailboxes: the latest value, between the CPU and a kernel."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ class MailboxDeviceEnd:
         return f"<carillon.MailboxDeviceEnd of {self._value}>"
 
     def set(self, value: Any) -> None:
-        """Of a mailbox to the host: the value from now on."""
+        """Sets the value. For a mailbox to the host."""
         self._raw.set(self._value.encode(value, "MailboxDeviceEnd.set"))
 
     def refresh(self) -> Any:
-        """Of a mailbox to the device: the newest value, or None where it was read before."""
+        """The newest value, or None if it was read before. For a mailbox to the device."""
         room = bytearray(self._value.size)
         return self._value.decode(room) if self._raw.refresh(room) else None
 
 
 class Mailbox:
-    """The host's end of a mailbox. `value` is a dtype, a dataclass or a number of bytes, to 4096.
+    """The host's end of a mailbox. `value` is a dtype, a dataclass or a number of bytes up to 4096.
 
-    `initial` is what a reader finds first; `direction` is "to_device" or "to_host". Neither end
-    ever waits, and a value that is not read in time is never seen. Its calls raise UsageError for a
-    value of another type, and for the other direction. `capacity`, a power of two: more of them are
+    `initial` is the first value; `direction` is "to_device" or "to_host". Neither end
+    ever waits, and a reader may miss values. Its calls raise UsageError for a
+    value of another type and for the other direction. `capacity`: a power of two, larger
     for slow readers of large values.
     """
 
@@ -67,23 +67,23 @@ class Mailbox:
         data = self._value.encode(initial, "Mailbox")
         if len(data) != self._value.size:
             raise _made(
-                UsageError, "Mailbox", f"{len(data)} bytes are no value of {self._value.size}"
+                UsageError, "Mailbox", f"initial has {len(data)} bytes, not {self._value.size}"
             )
         return data
 
     def set(self, value: Any) -> None:
-        """The value from now on. Raises StoppedError where another process owned the mailbox."""
+        """Sets the value. Raises StoppedError if another process owned the mailbox."""
         self._raw.set(self._value.encode(value, "Mailbox.set"))
 
     def refresh(self) -> Any:
-        """The newest value, or None where it was read before. Raises StoppedError."""
+        """The newest value, or None if it was read before. Raises StoppedError."""
         room = bytearray(self._value.size)
         return self._value.decode(room) if self._raw.refresh(room) else None
 
     def emulated_end(self) -> MailboxDeviceEnd:
-        """The device's end: the one that sets once, one that reads each time.
+        """The device's end: one that sets can be given once, one that reads any number of times.
 
-        Raises UnsupportedError on a GPU, UsageError for the second that sets.
+        Raises UnsupportedError on a GPU, UsageError for a second end that sets.
         """
         return MailboxDeviceEnd(self._raw.emulated_end(), self._value)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rings between the CPU and a kernel that somebody writes: one direction, one type."""
+"""Rings between the CPU and the program's own kernel: one direction, one type."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ._codec import Codec, codec
 
 
 class RingDeviceEnd:
-    """The device's end of a ring, on the emulated device: a thread that stands in for a kernel."""
+    """The device's end of a ring on the emulated device, for a thread that replaces a kernel."""
 
     def __init__(self, raw: BytesDeviceEnd, message: Codec) -> None:
         self._raw = raw
@@ -20,11 +20,11 @@ class RingDeviceEnd:
         return f"<carillon.RingDeviceEnd of {self._message}>"
 
     def try_push(self, message: Any) -> bool:
-        """Of a ring to the host: False at once where it is full."""
+        """Publishes, or returns False at once if the ring is full. For a ring to the host."""
         return self._raw.try_push(self._message.encode(message, "RingDeviceEnd.try_push"))
 
     def try_pop(self) -> Any:
-        """Of a ring to the device: the next message, or None."""
+        """The next message, or None. For a ring to the device."""
         room = bytearray(self._message.size)
         return self._message.decode(room) if self._raw.try_pop(room) else None
 
@@ -33,7 +33,7 @@ class Ring:
     """The host's end of a ring. `message` is a dtype, a dataclass or a number of bytes.
 
     `direction` is "to_device" or "to_host". One thread at a time. Its calls raise UsageError for a
-    message of another type, for the other direction, and where another thread is in one of them.
+    message of another type, for the other direction, and while another thread is in one of them.
     Timeouts are in seconds.
     """
 
@@ -54,15 +54,15 @@ class Ring:
         return f"<carillon.Ring of {self._message}, {self.capacity} slots>"
 
     def push(self, message: Any, timeout: float = 1.0) -> None:
-        """Publishes, waiting for room. Raises TimeoutError; it was not sent then."""
+        """Publishes; waits for room. Raises TimeoutError; the message was then not sent."""
         self._raw.push(self._message.encode(message, "Ring.push"), timeout)
 
     def try_push(self, message: Any) -> bool:
-        """Publishes, or returns False at once where the ring is full."""
+        """Publishes, or returns False at once if the ring is full."""
         return self._raw.try_push(self._message.encode(message, "Ring.try_push"))
 
     def try_push_many(self, messages: Any) -> int:
-        """Publishes the first ones, as many as there is room for, with one fence."""
+        """Publishes the first of `messages`, as many as fit, with one fence."""
         return self._raw.try_push_n(self._message.encode_many(messages, "Ring.try_push_many"))
 
     def pop(self, timeout: float = 1.0) -> Any:
@@ -72,12 +72,12 @@ class Ring:
         return self._message.decode(room)
 
     def try_pop(self) -> Any:
-        """The next message, or None where none has arrived."""
+        """The next message, or None if none has arrived."""
         room = bytearray(self._message.size)
         return self._message.decode(room) if self._raw.try_pop(room) else None
 
     def try_pop_many(self, count: int) -> Any:
-        """The next messages, as many as have arrived, up to `count`."""
+        """The messages that have arrived, up to `count`."""
         most = _number("Ring.try_pop_many", "count", count)
         room = self._message.room(min(most, self.capacity))
         taken = self._raw.try_pop_n(room)
@@ -89,7 +89,7 @@ class Ring:
 
     @property
     def capacity(self) -> int:
-        """Its slots."""
+        """The number of slots."""
         return self._raw.capacity
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `with` has in common."""
+"""The base of classes for `with`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Scoped:
-    """What ends with its `with`."""
+    """An object that ends with its `with`."""
 
     def _end(self) -> None:
         raise NotImplementedError
@@ -34,7 +34,7 @@ class Scoped:
             self._end_after(error)
 
     def _end_after(self, error: BaseException) -> None:
-        """`error` is what the program hears of; what goes wrong here is told beside it."""
+        """Ends the object; the program gets `error`, with a note about a further error."""
         try:
             self._end()
         except Error as also:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The errors of carillon: one class for each of the C++ library's, and ArgumentTypeError.
+"""The errors of carillon: one class for each error of the C++ library, and ArgumentTypeError.
 
-The text is "<call>: <cause>", and `call` is the call by its name in Python. What a driver or the
-system refused, and what has ended a kernel, has the call of that. Where Python has a class for what
-went wrong, the error is an instance of it too, so that `except TimeoutError` and `except OSError`
-find it. The extension makes the classes of the library's table of errors.
+The text is "<call>: <cause>", and `call` is the call's name in Python. Errors of a driver or the
+system, and errors that ended a kernel, keep the call that failed. If Python has a class for
+the error, the error is an instance of it too, so that `except TimeoutError` and `except OSError`
+catch it. The extension makes the classes from the library's table of errors.
 """
 
 from __future__ import annotations
@@ -77,11 +77,11 @@ def _made(kind: type[_Made], call: str, cause: str, **members: Any) -> _Made:
 def _refused(
     kind: type[UsageError], call: str, name: str, value: object, wanted: str
 ) -> UsageError:
-    """What the extension says of an argument that it does not take."""
+    """The extension's error for an argument that it rejects."""
     text = repr(value)
     if len(text) > 80:
         text = text[:80] + "..."
-    return _made(kind, call, f"{name} is {text}: {wanted}")
+    return _made(kind, call, f"{name} is {text}: expected {wanted}")
 
 
 def _require(kind: type, call: str, name: str, value: object) -> None:

@@ -19,8 +19,7 @@ class InCall {
     explicit InCall(Busy& busy) : busy_(busy) {
         if (busy.busy) {
             throw UsageError(
-                "another thread is in a call of this object, or a signal has "
-                "interrupted one");
+                "another thread is in a call of this object, or a signal interrupted one");
         }
         busy.busy = true;
     }

@@ -208,7 +208,7 @@ PyType_Slot collected_slots[] = {
 
 std::byte* Message::room(std::size_t size) {
     if (size > most) {
-        throw UsageError(std::to_string(size) + " bytes are more than any message has");
+        throw UsageError(std::to_string(size) + " bytes are longer than any message");
     }
     bytes_ = std::span<std::byte const>(room_.data(), size);
     return room_.data();
@@ -216,7 +216,7 @@ std::byte* Message::room(std::size_t size) {
 
 nb::object Codec::decode(std::span<std::byte const> data) const {
     if (data.size() == size_) return value_of(data);
-    throw UsageError("it has " + std::to_string(data.size()) + " bytes, not " +
+    throw UsageError("the message has " + std::to_string(data.size()) + " bytes, not " +
                      std::to_string(size_));
 }
 
@@ -238,7 +238,8 @@ RecordMessages::RecordMessages(nb::object dtype, ListedMembers const& members, G
       dtype_(std::move(dtype)),
       members_(members_of(members)),
       gaps_(std::move(gaps)) {
-    if (!PyArray_DescrCheck(dtype_.ptr())) throw UsageError("message type", "it is no dtype");
+    if (!PyArray_DescrCheck(dtype_.ptr()))
+        throw UsageError("message type", "the argument is not a dtype");
     is_number_ = !PyDataType_HASFIELDS(reinterpret_cast<PyArray_Descr*>(dtype_.ptr()));
 }
 
@@ -348,12 +349,12 @@ int DataclassMessages::traverse(visitproc visit, void* arg) const {
 
 void bind_codec(nb::module_& module) {
     nb::class_<Codec>(module, "MessageCodec", nb::type_slots(collected_slots),
-                      "Messages of one type as values, and as bytes.")
+                      "Messages of one type, as values and as bytes.")
         .def_prop_ro("size", &Codec::size, "Bytes of a message.")
         .def("encode", encoded, nb::arg("value").none(), nb::arg("call") = message_call,
              "The bytes of one message.")
         .def("_row", encoded_row, nb::arg("values").none(), nb::arg("call") = message_call,
-             "The bytes of several, one behind the other.")
+             "The bytes of several messages in a row.")
         .def("decode", decoded, nb::arg("data"), "The value of one message.");
     nb::class_<BytesMessages, Codec>(module, "BytesMessages", "Messages that stay bytes.")
         .def(nb::init<std::size_t>(), nb::arg("size"));

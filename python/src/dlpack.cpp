@@ -64,7 +64,7 @@ Place asked(SharedMemory const& memory, nb::object const& dl_device) {
     if (dl_device.is_none()) return own;
     std::pair<int, int> given;
     if (!nb::try_cast(dl_device, given)) {
-        throw nb::buffer_error("__dlpack__: dl_device is two numbers, or None");
+        throw nb::buffer_error("__dlpack__: dl_device must be two numbers or None");
     }
     Place const wanted{given.first, given.second};
     bool const page_locked = !memory.device().emulated() && own == Place{};

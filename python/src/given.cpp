@@ -24,16 +24,16 @@ bool cleared_refusal() {
 }
 
 void Argument::refuse_type(nb::handle given, std::string const& wanted) const {
-    throw ArgumentTypeError(std::string(name) + " is " + shown(given) + ": " + wanted);
+    throw ArgumentTypeError(std::string(name) + " is " + shown(given) + ": expected " + wanted);
 }
 void Argument::refuse_value(nb::handle given, std::string const& wanted) const {
-    throw UsageError(std::string(name) + " is " + shown(given) + ": " + wanted);
+    throw UsageError(std::string(name) + " is " + shown(given) + ": expected " + wanted);
 }
 
 std::string Argument::text(nb::handle given) const {
     if (PyUnicode_Check(given.ptr()) == 0) refuse_type(given, "text");
     std::string in_utf8;
-    if (!nb::try_cast(given, in_utf8)) refuse_value(given, "text that UTF-8 has");
+    if (!nb::try_cast(given, in_utf8)) refuse_value(given, "text in UTF-8");
     return in_utf8;
 }
 
@@ -47,7 +47,7 @@ std::filesystem::path Argument::path(nb::handle given) const {
     if (!is_no_path && PyErr_ExceptionMatches(PyExc_ValueError) == 0) throw nb::python_error();
     PyErr_Clear();
     if (is_no_path) refuse_type(given, "a path");
-    refuse_value(given, "a path that the system can have");
+    refuse_value(given, "a path without a byte 0");
 }
 
 nb::iterator Argument::elements(nb::handle given) const {

@@ -28,7 +28,7 @@ namespace carillon::python {
 struct Argument {
     char const* name;
 
-    // It says "timeout is None: seconds from 0 on, or math.inf".
+    // It says "timeout is None: expected seconds from 0 or math.inf".
     [[noreturn]] void refuse_type(nb::handle given, std::string const& wanted) const;
     [[noreturn]] void refuse_value(nb::handle given, std::string const& wanted) const;
     // Returns UTF-8.
@@ -49,9 +49,9 @@ template <class At>
     double const seconds = PyFloat_AsDouble(given.ptr());
     if (seconds == -1.0 && PyErr_Occurred() != nullptr) {
         cleared_refusal();
-        at().refuse_type(given, "seconds, or math.inf");
+        at().refuse_type(given, "seconds or math.inf");
     }
-    if (!(seconds >= 0)) at().refuse_value(given, "seconds from 0 on, or math.inf");
+    if (!(seconds >= 0)) at().refuse_value(given, "seconds from 0 or math.inf");
     return seconds;
 }
 

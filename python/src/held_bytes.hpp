@@ -30,7 +30,7 @@ class HeldBytes {
         if (!is_described) get_undescribed(object, flags);
         if (!(is_described ? has_objects(view_.format) : has_objects(object))) return;
         PyBuffer_Release(&view_);
-        throw UsageError("these are objects of Python's, and no bytes");
+        throw UsageError("the buffer holds Python objects, not bytes");
     }
     HeldBytes(HeldBytes const&) = delete;
     HeldBytes& operator=(HeldBytes const&) = delete;

@@ -12,7 +12,7 @@ namespace {
 // interpreter. Throws what Python makes an ImportError of.
 void require_first_load() {
     if (PyInterpreterState_GetID(PyInterpreterState_Get()) != 0) {
-        throw std::runtime_error("carillon works in the main interpreter, and not in another one");
+        throw std::runtime_error("carillon works only in the main interpreter");
     }
     static bool loaded = false;
     if (std::exchange(loaded, true)) {
@@ -28,7 +28,7 @@ NB_MODULE(_carillon, module) {
     nanobind::set_leak_warnings(false);
 #endif
     require_first_load();
-    module.doc() = "What carillon's Python package has of the C++ library.";
+    module.doc() = "The C++ library for carillon's Python package.";
     module.attr("_version") = CARILLON_VERSION;
     // The stub is made of the module by itself, outside of the package.
     carillon::python::none_comes_in =

@@ -92,12 +92,12 @@ struct RawChunk {
     unsigned views = 0;
 
     [[nodiscard]] Chunk<Bytes>& get() {
-        if (!chunk) throw UsageError("the chunk was committed already, or given up");
+        if (!chunk) throw UsageError("the chunk was committed or given up");
         return *chunk;
     }
     [[nodiscard]] Chunk<Bytes>& without_views() {
         Chunk<Bytes>& open = get();
-        if (views != 0) throw UsageError("it has views still, by which it could be written");
+        if (views != 0) throw UsageError("views of the chunk still exist: delete them first");
         return open;
     }
 };
@@ -225,7 +225,7 @@ void bind_chunk_rings(nb::module_& module) {
             },
             nb::arg("sequence"));
     nb::class_<RawChunk> chunk(module, "RawChunk", nb::type_slots(chunk_slots),
-                               "A chunk that was claimed: its bytes are a buffer of Python's.");
+                               "A claimed chunk: its bytes are a Python buffer.");
     show(chunk, {"size", "sequence"});
     Doors(chunk, "Chunk.")
         .def("fill", fill, nb::arg("data"), nb::arg("offset"))
@@ -236,7 +236,7 @@ void bind_chunk_rings(nb::module_& module) {
         .def_prop_ro("size", [](RawChunk& self) { return self.get().bytes().size(); })
         .def_prop_ro("sequence", [](RawChunk& self) { return self.get().sequence(); });
     nb::class_<ChunkRingEnd> ring(module, "BytesChunkRing",
-                                  "A ring of chunks with bytes beside each.");
+                                  "A ring of chunks with metadata in bytes.");
     Doors(ring, "ChunkRing.")
         .def_new("ChunkRing", made_chunk_ring, nb::arg("device"), nb::arg("meta_bytes"),
                  nb::arg("chunk_bytes"), nb::arg("chunks"))
@@ -258,32 +258,32 @@ void bind_chunk_rings(nb::module_& module) {
 void bind_log(nb::module_& module) {
     nb::class_<LogRecord> record(module, "LogRecord", "A message of a log.");
     show(record, {"time_ns", "block", "level", "text"});
-    record.def_ro("time_ns", &LogRecord::time_ns, "Of the device's clock.")
-        .def_ro("block", &LogRecord::block, "Its number in its launch.")
+    record.def_ro("time_ns", &LogRecord::time_ns, "Nanoseconds of the device's clock.")
+        .def_ro("block", &LogRecord::block, "The block's number in its launch.")
         .def_prop_ro(
             "level", [](LogRecord const& self) { return std::string(to_string(self.level)); },
             "\"debug\", \"info\", \"warning\" or \"error\".")
         .def_ro("text", &LogRecord::text);
     nb::class_<LogEnd> log(
         module, "LogReader",
-        "Reads another process's log, in order. Connection.log() makes it. It keeps\n"
-        "nobody waiting: what it has not read in time is written over.");
+        "Reads another process's log in order. Connection.log() makes it. The writer never\nwaits "
+        "for it: messages not read in time are overwritten.");
     show(log, {"missed"});
     Doors(log, "LogReader.")
         .def_static("Connection.log", "_lent", lent_log, nb::arg("connection"), nb::arg("object"),
                     nb::rv_policy::take_ownership)
         .def("next", next_record, nb::arg("timeout") = 0.0,
-             "The next message, if it comes within `timeout` seconds, or None.\n\n"
-             "Raises OwnerGoneError when the owner has ended and all that it wrote is read.")
+             "The next message, if it comes within `timeout` seconds, or None.\n\nRaises "
+             "OwnerGoneError when the owner has ended and all its messages are read.")
         .def_prop_ro(
             "missed", [](LogEnd const& self) { return self.log.missed(); },
-            "So many messages were written over before they were read.");
+            "The number of messages that were overwritten before they were read.");
 }
 
 }  // namespace
 
 void bind_objects(nb::module_& module) {
-    nb::class_<OpenView>(module, "_OpenView", "What a writable view keeps.");
+    nb::class_<OpenView>(module, "_OpenView", "The owner that a writable view keeps.");
     bind_mailboxes(module);
     bind_chunk_rings(module);
     bind_log(module);

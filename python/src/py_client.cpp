@@ -37,7 +37,7 @@ std::shared_ptr<OneTicket> ticket_at(TicketRow& row, nb::handle given) {
     if (index == -1 && PyErr_Occurred() != nullptr) throw nb::python_error();
     auto const count = static_cast<Py_ssize_t>(row.left().size());
     if (index < 0) index += count;
-    if (index < 0 || index >= count) throw nb::index_error("there are not so many");
+    if (index < 0 || index >= count) throw nb::index_error("the index is beyond the last ticket");
     return row.at(static_cast<std::size_t>(index));
 }
 
@@ -45,8 +45,9 @@ std::shared_ptr<OneTicket> ticket_at(TicketRow& row, nb::handle given) {
 void check_many(BytesClient const& client, std::size_t requests, std::size_t replies) {
     std::size_t const count = requests / client.request_bytes();
     if (count * client.request_bytes() != requests || count * client.reply_bytes() != replies) {
-        throw UsageError(std::to_string(requests) + " bytes of requests and room for " +
-                         std::to_string(replies) + " of replies are not as many messages of " +
+        throw UsageError(std::to_string(requests) + " bytes of requests and " +
+                         std::to_string(replies) +
+                         " bytes for replies do not hold the same number of messages of " +
                          std::to_string(client.request_bytes()) + " and " +
                          std::to_string(client.reply_bytes()) + " bytes");
     }
@@ -220,7 +221,8 @@ void ClientEnd::exchange(BytesClient& client, HeldBytes const& requests, HeldByt
     wait_for(timeout, timeout, [&](auto part) {
         if (wait.until([&] { return row.advance(); }, part)) return;
         row.require_begun();
-        throw TimeoutError(std::to_string(row.left()) + " replies have not come", true);
+        throw TimeoutError(std::to_string(row.left()) + " replies did not come before the timeout",
+                           true);
     });
 }
 
@@ -333,12 +335,11 @@ std::vector<std::int64_t> ClientEnd::time_rows(nb::handle requests, nb::handle r
 
 void bind_client(nb::module_& module) {
     nb::class_<OneTicket>(module, "Ticket",
-                          "Names a request whose reply is taken later, once. The reply of a ticket "
-                          "that\n"
-                          "goes is given up: its slot is free again.")
+                          "Names a request whose reply is taken later, once. A deleted ticket "
+                          "gives its\nreply up and frees its slot.")
         .def_prop_ro(
             "number", [](OneTicket const& one) { return one.ticket().number(); },
-            "Counts the client's requests.")
+            "The request's number at its client.")
         .def(
             "__eq__",
             [](OneTicket const& one, OneTicket const& other) {
@@ -350,9 +351,8 @@ void bind_client(nb::module_& module) {
             return "<carillon.Ticket " + std::to_string(one.ticket().number()) + ">";
         });
     nb::class_<TicketRow> tickets(module, "Tickets",
-                                  "Names requests that were sent one after the other. When it "
-                                  "goes, the replies are\n"
-                                  "given up, but for those whose ticket somebody has.");
+                                  "Names requests that were sent in a row. Its deletion gives up "
+                                  "the replies, except\nthose with a ticket elsewhere.");
     Doors(tickets, "Tickets.")
         .def("__getitem__", ticket_at, nb::arg("index"),
              nb::sig("def __getitem__(self, index: typing.SupportsIndex, /) -> Ticket"));
@@ -364,14 +364,14 @@ void bind_client(nb::module_& module) {
             return "<carillon.Tickets: " + std::to_string(row.left().size()) + ">";
         });
     nb::class_<ChannelCounters> counters(module, "ChannelCounters",
-                                         "What has gone through a channel.");
+                                         "The traffic counters of a channel.");
     show(counters, {"submitted", "answered", "taken", "dropped", "stalls", "depth"});
     counters.def_ro("submitted", &ChannelCounters::submitted, "Requests sent.")
-        .def_ro("answered", &ChannelCounters::answered, "Whose reply the kernel has written.")
+        .def_ro("answered", &ChannelCounters::answered, "Requests answered by the kernel.")
         .def_ro("taken", &ChannelCounters::taken, "Replies that have left the ring.")
-        .def_ro("dropped", &ChannelCounters::dropped, "Requests whose reply nobody gets.")
-        .def_ro("stalls", &ChannelCounters::stalls, "Requests that met a full ring.")
-        .def_ro("depth", &ChannelCounters::depth, "Under way now.");
+        .def_ro("dropped", &ChannelCounters::dropped, "Requests whose reply was given up.")
+        .def_ro("stalls", &ChannelCounters::stalls, "Requests that found the ring full.")
+        .def_ro("depth", &ChannelCounters::depth, "Requests outstanding now.");
     module.def(
         "_seconds",
         [](std::string const& call, nb::handle timeout) {
@@ -379,7 +379,7 @@ void bind_client(nb::module_& module) {
                 return seconds_of(timeout, [] { return Argument{"timeout"}; });
             });
         },
-        nb::arg("call"), nb::arg("timeout").none(), "A timeout, for calls that Python has.");
+        nb::arg("call"), nb::arg("timeout").none(), "A timeout, for calls implemented in Python.");
     module.def(
         "_number",
         [](std::string const& call, std::string const& name, nb::handle given) {
@@ -387,7 +387,8 @@ void bind_client(nb::module_& module) {
                 return number_of<std::size_t>(given, [&] { return Argument{name.c_str()}; });
             });
         },
-        nb::arg("call"), nb::arg("name"), nb::arg("given").none(), "The same of a number.");
+        nb::arg("call"), nb::arg("name"), nb::arg("given").none(),
+        "A number, for calls implemented in Python.");
     nb::class_<ClientEnd> client(module, "BytesClient", "A client whose messages are bytes.");
     Doors(client, "Client.")
         .def("call", &ClientEnd::call, nb::arg("request"), nb::arg("timeout"))

@@ -56,25 +56,26 @@ double seconds(std::chrono::nanoseconds time) {
 }
 
 void bind_status(nb::module_& module) {
-    nb::class_<ServedBlock> block(module, "ServedBlock",
-                                  "A block of another process's kernel, or the end of an object.");
+    nb::class_<ServedBlock> block(
+        module, "ServedBlock",
+        "A block of another process's kernel, or the end of another object.");
     show(block, {"activity", "client", "process", "user", "held", "counters", "gone"});
     block
         .def_prop_ro(
             "activity",
             [](ServedBlock const& self) { return std::string(to_string(self.activity)); },
             "\"idle\", \"busy\", \"stuck\" or \"ended\".")
-        .def_ro("client", &ServedBlock::client, "As it calls itself; empty: nobody.")
+        .def_ro("client", &ServedBlock::client, "The client's name; empty if there is none.")
         .def_ro("process", &ServedBlock::process)
         .def_ro("user", &ServedBlock::user)
         .def_prop_ro(
             "held", [](ServedBlock const& self) { return seconds(self.held); },
-            "For so many seconds.")
+            "Seconds since the client got the block.")
         .def_ro("counters", &ServedBlock::counters)
-        .def_ro("gone", &ServedBlock::gone, "Of all clients before.")
+        .def_ro("gone", &ServedBlock::gone, "The counters of all earlier clients.")
         .def_prop_ro("all", &ServedBlock::all,
-                     "Of both: but for `depth` it only grows, whichever clients come and go.");
-    nb::class_<ServedObject> object(module, "ServedObject", "What an owner serves.");
+                     "The sum of `counters` and `gone`; it never falls, except for `depth`.");
+    nb::class_<ServedObject> object(module, "ServedObject", "An object that an owner serves.");
     show(object, {"name", "state", "emulated", "blocks"});
     object.def_ro("name", &ServedObject::name)
         .def_prop_ro("state",

@@ -50,17 +50,17 @@ std::string device_shown(Device const& device) {
 }
 
 void bind_info(nb::module_& module) {
-    nb::class_<MemoryTypeInfo> type(module, "MemoryTypeInfo", "A type of Vulkan's memory.");
+    nb::class_<MemoryTypeInfo> type(module, "MemoryTypeInfo", "A Vulkan memory type.");
     show(type, {"properties", "heap"});
     type.def_ro("properties", &MemoryTypeInfo::properties, "Vulkan's names: \"DeviceLocal\"...")
         .def_ro("heap", &MemoryTypeInfo::heap, "Index into DeviceInfo.heaps.");
-    nb::class_<HeapInfo> heap(module, "HeapInfo", "A heap of Vulkan's memory.");
+    nb::class_<HeapInfo> heap(module, "HeapInfo", "A Vulkan memory heap.");
     show(heap, {"size", "budget", "device_local", "host_visible"});
     heap.def_ro("size", &HeapInfo::size, "Bytes.")
         .def_ro("budget", &HeapInfo::budget, "Bytes that this process may use, if known.")
         .def_ro("device_local", &HeapInfo::device_local)
         .def_ro("host_visible", &HeapInfo::host_visible, "Whether the CPU can map it.");
-    nb::class_<DeviceInfo>(module, "DeviceInfo", "What a device is and how it is used.")
+    nb::class_<DeviceInfo>(module, "DeviceInfo", "Properties of a device and of its use.")
         .def_ro("selector", &DeviceInfo::selector, "Opens this device again.")
         .def_ro("name", &DeviceInfo::name)
         .def_ro("uuid", &DeviceInfo::uuid, "\"GPU-...\", empty for the emulated device.")
@@ -104,30 +104,29 @@ void bind_device(nb::module_& module) {
         "A GPU, or the emulated device: CPU threads that run the same handlers over "
         "the same rings.");
     Doors(device, "Device.")
-        .def_init(
-            "Device", open, nb::arg("selector") = "best", nb::kw_only(),
-            nb::arg("memory") = "automatic", nb::arg("require_coherent") = false,
-            nb::arg("force_non_coherent") = false, nb::arg("force_read_back") = false,
-            "Opens the device that `selector` names: \"best\", \"cuda:N\", \"GPU-<uuid>\",\n"
-            "\"cuda:N:host\", \"current\" (the calling thread's current CUDA context),\n"
-            "\"emulated\" or \"emulated:vulkan\". `memory`: where allocate() takes it from,\n"
-            "\"automatic\", \"mapped\" or \"host\".\n\n"
-            "Raises DeviceNotFoundError, UnsupportedError, CudaError, VulkanError, UsageError.")
+        .def_init("Device", open, nb::arg("selector") = "best", nb::kw_only(),
+                  nb::arg("memory") = "automatic", nb::arg("require_coherent") = false,
+                  nb::arg("force_non_coherent") = false, nb::arg("force_read_back") = false,
+                  "Opens the device that `selector` names: \"best\", \"cuda:N\", "
+                  "\"GPU-<uuid>\",\n\"cuda:N:host\", \"current\" (the calling thread's current "
+                  "CUDA context),\n\"emulated\" or \"emulated:vulkan\". `memory`: the source for "
+                  "allocate(),\n\"automatic\", \"mapped\" or \"host\".\n\nRaises "
+                  "DeviceNotFoundError, UnsupportedError, CudaError, VulkanError, UsageError.")
         .def_static("Device.list", "list", devices, "Every device of this machine, GPUs first.")
         .def_static("Device.selectors", "selectors", &Device::selectors,
-                    "What the constructor takes, in words.")
+                    "The selectors of the constructor, in words.")
         .def_prop_ro("info", &Device::info, nb::rv_policy::copy)
         .def_prop_ro("emulated", &Device::emulated,
-                     "Whether it only stands in for a GPU: its figures say nothing about one.")
+                     "Whether the device only emulates a GPU; its timings say nothing about one.")
         .def("allocate", allocated<&Device::allocate>, nb::arg("size"),
              "Device memory of `size` bytes, over 0, mapped into the CPU and zeroed.\n\n"
              "Raises UsageError, OutOfMemoryError, VulkanError, CudaError.")
         .def("allocate_host", allocated<&Device::allocate_host>, nb::arg("size"),
-             "Page-locked host memory that the device addresses. Raises as allocate().")
+             "Pinned host memory that the device addresses. Raises as allocate().")
         .def(
             "owns",
             [](Device const& self, SharedMemory const& memory) { return self.owns(memory.get()); },
-            nb::arg("memory"), "Whether the memory is of this device.")
+            nb::arg("memory"), "Whether the memory belongs to this device.")
         .def("__repr__", device_shown);
 }
 

@@ -39,7 +39,7 @@ struct CallNames {
             if (std::ranges::find(argument, given) != argument.end()) continue;
             throw ArgumentTypeError("there is no argument \"" + given + '"');
         }
-        throw ArgumentTypeError("it has fewer or more arguments than that");
+        throw ArgumentTypeError("too few or too many arguments");
     }
 };
 

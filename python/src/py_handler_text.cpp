@@ -59,7 +59,7 @@ CompiledHandler compile(nb::handle device, std::string const& text, std::uint32_
 }  // namespace
 
 void bind_handler_text(nb::module_& module) {
-    nb::class_<CompiledHandler>(module, "HandlerCode", "Machine code of a handler.")
+    nb::class_<CompiledHandler>(module, "HandlerCode", "A handler's machine code.")
         .def_prop_ro("compute_capability", &CompiledHandler::compute_capability)
         .def_prop_ro("threads", &CompiledHandler::threads)
         .def_prop_ro("log", &CompiledHandler::log)

@@ -88,7 +88,7 @@ std::exception_ptr copy_reply(PyObject* said, Handler const& handler, void* repl
     if (fits) return {};
     return std::make_exception_ptr(UsageError(
         "PersistentKernel", "the handler returned " + std::to_string(size) +
-                                " bytes; a reply has " + std::to_string(handler.reply_bytes)));
+                                " bytes, but a reply has " + std::to_string(handler.reply_bytes)));
 }
 
 // Call it with the GIL. Returns what went wrong; Python has no error then.
@@ -109,8 +109,8 @@ std::exception_ptr answer(Handler& handler, void const* request, void* reply) {
 }
 
 std::exception_ptr python_ends() {
-    return std::make_exception_ptr(
-        StoppedError("PersistentKernel", "Python ends, and calls no handler any more"));
+    return std::make_exception_ptr(StoppedError(
+        "PersistentKernel", "the Python interpreter is ending and calls no more handlers"));
 }
 
 // Python may end the thread in any of its calls: no object here lets go of Python's as it goes.
@@ -256,8 +256,7 @@ nb::str path_of(ServerEnd const& self) {
 }
 
 void bind_server(nb::module_& module) {
-    nb::class_<ServerEnd> server(module, "Server",
-                                 "Lets clients of other processes in to kernels.");
+    nb::class_<ServerEnd> server(module, "Server", "Serves kernels to clients in other processes.");
     show(server, {"path"});
     close_with(server, "Server");
     Doors(server, "Server.")
@@ -265,17 +264,16 @@ void bind_server(nb::module_& module) {
                   nb::arg("name") = "kernel", nb::arg("mode") = 0600,
                   nb::arg("users") = std::vector<std::uint32_t>(),
                   nb::arg("groups") = std::vector<std::uint32_t>(),
-                  "Listens at `path`, a Unix socket with the permissions `mode`; without it from "
-                  "open()\n"
-                  "on: clients find all that was added before.\n\n"
-                  "Raises UsageError for a path at which somebody listens, SystemError.")
+                  "Listens at `path`, a Unix socket with the permissions `mode`; without `path`, "
+                  "from open()\non, so that clients find all objects added before.\n\nRaises "
+                  "UsageError if another process listens at the path, SystemError.")
         .def(
             "open",
             [](ServerEnd& self, std::filesystem::path const& path) { self.get()->open(path); },
             nb::arg("path"),
-            "Lets clients in. Raises as the constructor, UsageError the second time.")
+            "Begins to listen. Raises as the constructor, UsageError the second time.")
         .def_prop_ro("path", path_of)
-        .def("close", &ServerEnd::close, "Clients find that their owner has gone.");
+        .def("close", &ServerEnd::close, "Stops serving: clients get OwnerGoneError.");
 }
 
 }  // namespace
@@ -284,7 +282,7 @@ KernelEnd::KernelEnd(Device const& device, BytesType const& request, BytesType c
                      nb::object handler, KernelOptions const& options, BytesClients clients)
     : handler_(new Handler{std::move(handler), request.bytes, reply.bytes}) {
     if (!PyCallable_Check(handler_->call.ptr())) {
-        throw UsageError("PersistentKernel", "the handler cannot be called");
+        throw UsageError("PersistentKernel", "the handler is not callable");
     }
     OthersRun const others_run;
     kernel_.emplace(device, request, reply, serve_by, handler_.get(), options, clients);
@@ -339,7 +337,7 @@ void bind_kernel(nb::module_& module) {
         .def_new("PersistentKernel", made_kernel, nb::arg("device"), nb::arg("handler"),
                  nb::arg("request_bytes"), nb::arg("reply_bytes"), nb::arg("request_name"),
                  nb::arg("reply_name"), nb::arg("blocks"), nb::arg("capacity"), nb::arg("shared"))
-        .def("client", &KernelEnd::client, nb::arg("block"), "Whoever has it keeps this kernel.")
+        .def("client", &KernelEnd::client, nb::arg("block"), "The client keeps this kernel alive.")
         .def("serve", serve, nb::arg("path"), nb::arg("name"), nb::arg("mode"), nb::arg("users"),
              nb::arg("groups"), nb::rv_policy::take_ownership)
         .def("add_to", add_to, nb::arg("server"), nb::arg("name"))

@@ -94,8 +94,7 @@ nb::dict device_interface(SharedMemory& self) {
 nb::dict cuda_interface(SharedMemory& self) {
     if (self.device().emulated()) {
         throw nb::attribute_error(
-            "__cuda_array_interface__: the memory is the emulated device's, which CUDA does not "
-            "know");
+            "__cuda_array_interface__: the memory belongs to the emulated device, not to CUDA");
     }
     return device_interface(self);
 }
@@ -111,7 +110,7 @@ std::size_t to_the_end(Memory const& memory, std::size_t offset, nb::object cons
     if (size.is_none()) return offset <= memory.size() ? memory.size() - offset : 0;
     std::size_t bytes = 0;
     if (nb::try_cast(size, bytes)) return bytes;
-    throw UsageError(std::string("a size is a number from 0 on, or None, not ") +
+    throw UsageError(std::string("a size must be a number from 0 or None, not ") +
                      nb::repr(size).c_str());
 }
 void flush(SharedMemory const& self, std::size_t offset, nb::object const& size) {
@@ -153,7 +152,7 @@ void copy_by_lines(nb::handle dest, nb::handle src) {
     HeldBytes const to(dest, HeldBytes::Use::write);
     HeldBytes const from(src, HeldBytes::Use::read);
     if (to.bytes().size() != from.bytes().size()) {
-        throw nb::value_error("buffers of different sizes");
+        throw nb::value_error("the buffers have different sizes");
     }
     OthersRun const others_run;
     stream_copy(best_copy_stores(), to.writable().data(), from.bytes().data(), to.bytes().size());
@@ -161,22 +160,20 @@ void copy_by_lines(nb::handle dest, nb::handle src) {
 }
 
 void bind_copies(nb::module_& module) {
-    def_function(
-        module, "copy_to_device", to_device, nb::arg("memory"), nb::arg("data"),
-        nb::arg("offset") = 0,
-        "Copies the bytes of `data`, a C-contiguous buffer as a NumPy array, to byte `offset`\n"
-        "on of `memory`, by whole lines.\n\n"
-        "Raises UsageError for a range outside the memory, BufferError.");
+    def_function(module, "copy_to_device", to_device, nb::arg("memory"), nb::arg("data"),
+                 nb::arg("offset") = 0,
+                 "Copies the bytes of `data`, a C-contiguous buffer such as a NumPy array, into "
+                 "`memory`\nfrom byte `offset` on, by whole lines.\n\nRaises UsageError for a "
+                 "range outside the memory, BufferError.");
     def_function(
         module, "copy_from_device", from_device, nb::arg("out"), nb::arg("memory"),
         nb::arg("offset") = 0,
-        "Fills `out`, a writable C-contiguous buffer as a NumPy array, from byte `offset` on of\n"
-        "`memory`. Raises UsageError for a range outside the memory, BufferError.");
-    def_function(
-        module, "stream_copy", copy_by_lines, nb::arg("dest"), nb::arg("src"),
-        "Copies the bytes of a C-contiguous buffer into another one of the same size, by whole\n"
-        "lines, as copy_to_device() does into a view of a memory.\n\n"
-        "Raises ValueError for sizes that differ, BufferError.");
+        "Fills `out`, a writable C-contiguous buffer such as a NumPy array, from `memory`, "
+        "byte\n`offset` on. Raises UsageError for a range outside the memory, BufferError.");
+    def_function(module, "stream_copy", copy_by_lines, nb::arg("dest"), nb::arg("src"),
+                 "Copies the bytes of a C-contiguous buffer into another buffer of the same size, "
+                 "by whole\nlines: copy_to_device() for a view of a memory.\n\nRaises ValueError "
+                 "for different sizes, BufferError.");
 }
 
 void bind_properties(nb::class_<SharedMemory>& memory) {
@@ -189,12 +186,13 @@ void bind_properties(nb::class_<SharedMemory>& memory) {
             "Whether flush() and invalidate() need no driver call.")
         .def_prop_ro(
             "atom_size", [](SharedMemory const& self) { return self.get().atom_size(); },
-            "Bytes; ranges of flush() and invalidate() are widened to it.")
-        .def_prop_ro("host_ptr", host_address, "Where the CPU finds it.")
-        .def_prop_ro("device_ptr", device_address, "Where the device finds it.")
+            "Bytes; flush() and invalidate() widen their ranges to multiples of it.")
+        .def_prop_ro("host_ptr", host_address, "The address for the CPU.")
+        .def_prop_ro("device_ptr", device_address, "The address for the device.")
         .def_prop_ro("device", &SharedMemory::device, nb::rv_policy::copy)
         .def_prop_ro("freed", &SharedMemory::freed)
-        .def_prop_ro("views", &SharedMemory::views, "Views that keep it: free() refuses them.")
+        .def_prop_ro("views", &SharedMemory::views,
+                     "The number of views that keep it; free() requires 0.")
         .def("__repr__", memory_shown);
 }
 
@@ -233,8 +231,8 @@ Memory const& SharedMemory::lend() {
 void SharedMemory::free() {
     if (freed_) return;
     if (views() > 0) {
-        throw UsageError("it has " + std::to_string(views()) + (views() == 1 ? " view" : " views") +
-                         " still");
+        throw UsageError("the memory still has " + std::to_string(views()) +
+                         (views() == 1 ? " view" : " views") + ": delete them first");
     }
     freed_ = true;
     if (!lent_) memory_.reset();
@@ -258,19 +256,18 @@ void bind_memory(nb::module_& module) {
              nb::sig("def array(self, dtype: numpy.typing.DTypeLike = 'u1', shape: "
                      "collections.abc.Sequence[int] | int | None = None, offset: int = 0) -> "
                      "numpy.typing.NDArray[typing.Any]"),
-             "A NumPy array over the CPU's mapping, from byte `offset` on; of all that is there\n"
-             "without a shape. Raises UsageError for freed memory and for what is no shape,\n"
-             "ValueError for what does not fit.")
+             "A NumPy array over the CPU's mapping, from byte `offset` on; without a shape, over "
+             "all\nof it. Raises UsageError for freed memory and for an invalid shape, ValueError "
+             "if the\narray does not fit.")
         .def("flush", flush, nb::arg("offset") = 0, nb::arg("size").none() = nb::none(),
-             "Pushes what the CPU wrote to these bytes out to the device.\n\n"
-             "Raises UsageError for a range outside the memory, VulkanError.")
+             "Makes the CPU's writes to these bytes visible to the device.\n\nRaises UsageError "
+             "for a range outside the memory, VulkanError.")
         .def("invalidate", invalidate, nb::arg("offset") = 0, nb::arg("size").none() = nb::none(),
-             "Lets the CPU see what the device wrote to these bytes. Raises as flush().")
+             "Makes the device's writes to these bytes visible to the CPU. Raises as flush().")
         .def("free", &SharedMemory::free,
-             "Lets go of it now. Raises UsageError while views of it live. Where a view was made\n"
-             "otherwise than by array(), DeviceArray or DLPack, some of which cannot be counted, "
-             "the\n"
-             "memory itself stays until this object goes.");
+             "Frees the memory now. Raises UsageError while views of it live. Views not made "
+             "by\narray(), DeviceArray or DLPack cannot all be counted; with one of those, the "
+             "memory\nstays until this object is deleted.");
     nb::class_<CountedView> view(module, "_MemoryView", nb::type_slots(counted_slots));
     Doors(view, "DeviceArray.").def_static("DeviceArray", "_of", counted_view, nb::arg("memory"));
     bind_copies(module);

@@ -35,7 +35,7 @@ struct WrittenBuffer {
     std::optional<Outside<Buffer>> buffer;
     unsigned views = 0;
     bool of_another = false;  // process's store
-    char const* why_none = "the buffer was sealed";
+    char const* why_none = "the buffer is sealed";
 
     [[nodiscard]] Buffer& get() {
         if (!buffer) throw UsageError(why_none);
@@ -83,7 +83,7 @@ PyType_Slot sealed_slots[] = {
 SealedBufferEnd seal(WrittenBuffer& self) {
     Buffer& buffer = self.get();
     if (self.views != 0) {
-        throw UsageError("it has views still, or another thread writes it");
+        throw UsageError("views of the buffer still exist, or another thread writes it");
     }
     // No other thread finds it meanwhile.
     auto taken = std::make_shared<Buffer>(std::move(buffer));
@@ -93,7 +93,7 @@ SealedBufferEnd seal(WrittenBuffer& self) {
         OthersRun const others_run;
         return taken->seal();
     } catch (nb::python_error const&) {
-        self.why_none = "its seal() was interrupted: it may be sealed, or has gone";
+        self.why_none = "its seal() was interrupted: the buffer may be sealed or gone";
         OthersRun const others_run;
         taken.reset();
         throw;
@@ -155,7 +155,7 @@ std::uint64_t number_of_key(nb::handle id, nb::handle name) {
     if (name.is_none() && PyLong_Check(id.ptr()) == 0 && PyIndex_Check(id.ptr()) != 0) {
         return number_of<std::uint64_t>(id, at);
     }
-    at().refuse_type(name.is_none() ? id : name, "a number or a name of a buffer");
+    at().refuse_type(name.is_none() ? id : name, "a buffer's number or name");
 }
 SealedBufferEnd get_other(StoreEnd const& self, nb::handle id, nb::handle name) {
     return get(self, number_of_key(id, name));
@@ -240,50 +240,49 @@ StoreEnd* store_of(ConnectionEnd const& connection) {
 }
 
 void bind_buffers(nb::module_& module) {
-    nb::class_<BufferInfo> info(module, "BufferInfo", "What a list of buffers tells of one.");
+    nb::class_<BufferInfo> info(module, "BufferInfo", "An entry in a list of buffers.");
     show(info, {"id", "name", "size", "memory", "sealed", "holders", "process", "user"});
     info.def_ro("id", &BufferInfo::id)
         .def_ro("name", &BufferInfo::name)
         .def_ro("size", &BufferInfo::size, "Bytes.")
-        .def_ro("memory", &BufferInfo::memory, "Bytes that it takes of the device.")
+        .def_ro("memory", &BufferInfo::memory, "Bytes of device memory that the buffer takes.")
         .def_ro("sealed", &BufferInfo::sealed)
         .def_ro("holders", &BufferInfo::holders)
         .def_ro("process", &BufferInfo::process)
         .def_ro("user", &BufferInfo::user);
-    nb::class_<SealedBuffer> sealed(module, "SealedBuffer", "A buffer that was sealed.");
+    nb::class_<SealedBuffer> sealed(module, "SealedBuffer", "The news of a sealed buffer.");
     show(sealed, {"id", "name", "size", "missed"});
     sealed.def_ro("id", &SealedBuffer::id)
         .def_ro("name", &SealedBuffer::name)
         .def_ro("size", &SealedBuffer::size, "Bytes.")
-        .def_ro("missed", &SealedBuffer::missed, "So many before it were not told.");
-    nb::class_<EventsEnd> events(module, "SealedEvents", "Tells of buffers that are sealed.");
+        .def_ro("missed", &SealedBuffer::missed, "The number of missed news before this one.");
+    nb::class_<EventsEnd> events(module, "SealedEvents", "News of sealed buffers.");
     show(events, {});
     Doors(events, "SealedEvents.")
         .def(
             "fileno", [](EventsEnd const& self) { return self.source->descriptor(); },
             "For select and asyncio: readable when next() has something to say.")
-        .def("next", next_event, nb::arg("timeout") = 0.0,
-             "The next one, if it comes within `timeout` seconds, or None. Raises OwnerGoneError.");
-    nb::class_<BuffersEnd> buffers(module, "SealedBuffers", "Gets buffers that are sealed.");
+        .def(
+            "next", next_event, nb::arg("timeout") = 0.0,
+            "The next news, if it comes within `timeout` seconds, or None. Raises OwnerGoneError.");
+    nb::class_<BuffersEnd> buffers(module, "SealedBuffers", "Gets buffers once they are sealed.");
     show(buffers, {"missed"});
     Doors(buffers, "SealedBuffers.")
         .def(
             "fileno", [](BuffersEnd const& self) { return self.source->descriptor(); },
             "For select and asyncio: readable when next() has something to say.")
-        .def(
-            "next", next_buffer, nb::arg("timeout") = 0.0,
-            "The next Buffer, as get() returns it, if it comes within `timeout` seconds, or None.\n"
-            "Raises OwnerGoneError, and what get() raises.")
+        .def("next", next_buffer, nb::arg("timeout") = 0.0,
+             "The next Buffer, as get() returns it, if it comes within `timeout` seconds, or "
+             "None.\nRaises OwnerGoneError, and as get().")
         .def_prop_ro(
             "missed", [](BuffersEnd const& self) { return self.source->missed(); },
-            "How many were passed over: removed before they could be got, or too many came.");
+            "The number of missed buffers: removed too early, or too many at once.");
 }
 
 void bind_buffer_ends(nb::module_& module) {
-    nb::class_<SealedBufferEnd> sealed(
-        module, "Buffer", nb::type_slots(sealed_slots),
-        "A sealed buffer: its bytes are a read-only buffer of Python's, as\n"
-        "numpy.asarray(buffer). Views keep it.");
+    nb::class_<SealedBufferEnd> sealed(module, "Buffer", nb::type_slots(sealed_slots),
+                                       "A sealed buffer: its bytes are a read-only Python buffer, "
+                                       "for\nnumpy.asarray(buffer). Views keep it.");
     show(sealed, {"id", "name", "size"});
     Doors(sealed, "Buffer.")
         .def_prop_ro("id", [](SealedBufferEnd const& self) { return self->id(); })
@@ -293,7 +292,7 @@ void bind_buffer_ends(nb::module_& module) {
         .def("__len__", [](SealedBufferEnd const& self) { return self->size(); })
         .def_prop_ro(
             "is_cpu", [](SealedBufferEnd const& self) { return self->is_cpu(); },
-            "Whether it is memory of the host's.")
+            "Whether it is in host memory.")
         .def_prop_ro("device_ptr",
                      [](SealedBufferEnd const& self) {
                          return reinterpret_cast<std::uintptr_t>(self->device_ptr());
@@ -302,7 +301,7 @@ void bind_buffer_ends(nb::module_& module) {
              "Fills `out`, a writable buffer, from byte `offset` on. Raises UsageError.");
     nb::class_<WrittenBuffer> written(
         module, "MutableBuffer", nb::type_slots(written_slots),
-        "A buffer that its maker writes, by views or write(), until seal().");
+        "A buffer that its maker writes by views or write() until seal().");
     show(written, {"id", "name", "size"});
     Doors(written, "MutableBuffer.")
         .def_prop_ro("id", [](WrittenBuffer& self) { return self.get().id(); })
@@ -311,10 +310,9 @@ void bind_buffer_ends(nb::module_& module) {
         .def("__len__", [](WrittenBuffer& self) { return self.get().size(); })
         .def("write", write, nb::arg("data"), nb::arg("offset") = 0,
              "Copies a buffer's bytes to byte `offset` on. Raises UsageError.")
-        .def(
-            "seal", seal,
-            "From now on nobody writes it and others may get it. Raises UsageError while views of\n"
-            "it live or once it was sealed, RefusedError, OwnerGoneError, TimeoutError.");
+        .def("seal", seal,
+             "Ends writing, so that others may get the buffer. Raises UsageError while views of "
+             "it\nlive and for a sealed buffer, RefusedError, OwnerGoneError, TimeoutError.");
 }
 
 }  // namespace
@@ -326,28 +324,26 @@ void bind_store(nb::module_& module) {
     show(store, {});
     close_with(store, "Store");
     Doors(store, "Store.")
-        .def_init(
-            "Store", open_store, nb::arg("device"), nb::kw_only(),
-            nb::arg("bytes") = std::size_t{1} << 30U, nb::arg("buffers") = 4096U,
-            nb::arg("copy_threads") = 4U,
-            "At most `bytes` for all of at most `buffers` buffers; up to `copy_threads` threads "
-            "copy\n"
-            "one of 128 KiB and more to a GPU's memory, and from it. Raises UsageError.")
+        .def_init("Store", open_store, nb::arg("device"), nb::kw_only(),
+                  nb::arg("bytes") = std::size_t{1} << 30U, nb::arg("buffers") = 4096U,
+                  nb::arg("copy_threads") = 4U,
+                  "Room for `buffers` buffers with `bytes` in total. Up to `copy_threads` threads "
+                  "copy a\nbuffer of 128 KiB or more to and from GPU memory. Raises UsageError.")
         .def_static("connect_store", "_connect", connect_to_store, nb::arg("path"), nb::kw_only(),
                     nb::arg("name") = "", nb::arg("timeout") = 5.0, nb::arg("host_memory") = false,
                     nb::arg("copy_threads") = 4U, nb::arg("wait_for_owner") = 0.0,
                     nb::arg("owner_user").none() = nb::none(),
-                    "The store that another process serves at `path`. `wait_for_owner` and\n"
-                    "`owner_user` are as connect()'s. Raises SystemError where nobody listens at\n"
-                    "`path`, RefusedError, UsageError, TimeoutError.")
+                    "The store that another process serves at `path`. `wait_for_owner` "
+                    "and\n`owner_user` are as in connect(). Raises SystemError if no process "
+                    "listens at\n`path`, RefusedError, UsageError, TimeoutError.")
         .def_static("Connection.store", "_of", store_of, nb::arg("connection"))
         .def("serve", serve_store, nb::arg("path"), nb::kw_only(), nb::arg("name") = "store",
              nb::arg("mode") = 0600U,
-             "Lets other processes in. Raises UsageError, also for another process's store,\n"
-             "SystemError.")
+             "Serves the store to other processes. Raises UsageError, also for another "
+             "process's\nstore, SystemError.")
         .def("create", create, nb::arg("bytes"), nb::arg("name") = "",
-             "A new buffer, to be written and sealed. Raises UsageError, OutOfMemoryError,\n"
-             "RefusedError for a name that is taken or where there is no room.")
+             "A new buffer, to be written and sealed. Raises UsageError, "
+             "OutOfMemoryError,\nRefusedError if the name is taken or there is no room.")
         .def_overload("get", get<std::uint64_t>, nb::arg("id"),
                       nb::sig("def get(self, id: typing.SupportsIndex) -> Buffer"),
                       "A sealed buffer, by number or name. Raises RefusedError.")
@@ -356,15 +352,15 @@ void bind_store(nb::module_& module) {
                            nb::arg("name") = nb::none())
         .def_overload("remove", remove<std::uint64_t>, nb::arg("id"),
                       nb::sig("def remove(self, id: typing.SupportsIndex) -> None"),
-                      "From now on nobody gets it; its memory stays until nobody holds it.")
+                      "Removes the buffer; its memory stays while a process holds it.")
         .def_overload("remove", remove<std::string>, nb::arg("name"))
         .def_last_overload("remove", remove_other, nb::arg("id") = nb::none(),
                            nb::arg("name") = nb::none())
-        .def("list", list, "All buffers that were not removed, by number.")
-        .def("sealed_events", sealed_events, "Tells of every buffer that is sealed from now on.")
+        .def("list", list, "All buffers, by number, except removed ones.")
+        .def("sealed_events", sealed_events, "News of every buffer that is sealed from now on.")
         .def("sealed_buffers", sealed_buffers, "Gets every buffer that is sealed from now on.")
         .def(
-            "close", [](StoreEnd& self) { self.close(); }, "Buffers that somebody holds stay.");
+            "close", [](StoreEnd& self) { self.close(); }, "Ends the store; buffers in use stay.");
 }
 
 }  // namespace carillon::python

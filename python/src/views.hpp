@@ -24,7 +24,7 @@ template <class Bytes>
                              std::string const& call, Bytes&& bytes) noexcept {
     view->obj = nullptr;
     try {
-        if (!nanobind::inst_ready(self)) throw UsageError("it was not made whole");
+        if (!nanobind::inst_ready(self)) throw UsageError("the object was not fully constructed");
         auto const [keeper, there] = bytes();
         auto* const first = const_cast<std::byte*>(there.data());
         auto const size = static_cast<Py_ssize_t>(there.size());
@@ -73,8 +73,8 @@ template <class Owner, class Bytes>
         std::span<std::byte> const there = bytes(owner);
         if ((flags & ~PyBUF_WRITABLE) == PyBUF_ANY_CONTIGUOUS) {
             throw UsageError(
-                "who asks so keeps the address and no view, as numpy.ndarray(buffer=...)"
-                " does: give it memoryview(...), or take numpy.asarray(...)");
+                "this request keeps the address without a view, as numpy.ndarray(buffer=...) does: "
+                "pass memoryview(...) or use numpy.asarray(...)");
         }
         return std::pair(nanobind::cast(OpenView(self, owner.views)), there);
     });

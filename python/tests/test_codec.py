@@ -162,18 +162,18 @@ def test_bytes_of_another_size_are_no_message(message: Any, size: int) -> None:
 
 
 def test_what_is_no_message_type() -> None:
-    with pytest.raises(carillon.UsageError, match="holds objects"):
+    with pytest.raises(carillon.UsageError, match="holds Python objects"):
         codec(np.dtype([("a", "O")]))
     with pytest.raises(carillon.UsageError, match="is an array"):
         codec(("<f4", 3))
     none: list[Any] = ["no dtype", None, {"a": "f8"}, 1.5, True, np.float64(8)]
     for message in none:
-        with pytest.raises(carillon.UsageError, match="neither a number"):
+        with pytest.raises(carillon.UsageError, match="not a number"):
             codec(message)
     assert codec(np.int64(16)).size == 16 and codec(np.uint8(16)).encode(bytes(16)) == bytes(16)
     with pytest.raises(carillon.UsageError, match="1 to 1024 bytes, not 0"):
         codec(np.int64(0))
-    with pytest.raises(carillon.UsageError, match="more than any message has"):
+    with pytest.raises(carillon.UsageError, match="longer than any message"):
         codec("V5000").encode(np.zeros(1, "V5000")[0])
 
 

@@ -18,7 +18,7 @@ SAID = {
     "handler_text": r"4810\.125 from text on the .*\n|not here: .*\n",
     "handler_python": r"4810\.125 from Python on the .*\n|not here: .*\n",
     "serve": r"the client has 4810\.25\n",
-    "views": r"1048576 bytes on \S+, 2 views\nMemory\.free: it has 2 views still\n",
+    "views": r"1048576 bytes on \S+, 2 views\nMemory\.free: the memory still has 2 views: delete them first\n",
 }
 
 

@@ -95,7 +95,9 @@ def test_rows_of_records_are_made_of_records(device: carillon.Device) -> None:
         answer.row["at"] = [1, 1.9]
 
     kernel = carillon.PersistentKernel(device, wrong, request=ROWS, reply=ROWS)
-    with pytest.raises(carillon.UsageError, match="an element is 1.9: a whole number from 0 to 42"):
+    with pytest.raises(
+        carillon.UsageError, match="an element is 1.9: expected a whole number from 0 to 42"
+    ):
         kernel.client().call(([(3, (5, 6)), (7, (8, 9))],))
 
 
@@ -141,12 +143,12 @@ def test_messages_without_members(device: carillon.Device, request_type: Any, re
 
 
 def test_a_function_of_one_parameter_is_for_the_emulated_device() -> None:
-    with pytest.raises(carillon.UsageError, match=r"handler\(request, reply\), which fills"):
+    with pytest.raises(carillon.UsageError, match=r"handler\(request, reply\) and fills"):
         carillon.compile_handler(90, lambda tick: tick, request=TICK, reply=QUOTE)  # type: ignore[arg-type, misc]
 
 
 def test_the_emulated_device_compiles_nothing(device: carillon.Device) -> None:
-    with pytest.raises(carillon.UnsupportedError, match="calls functions in Python as they are"):
+    with pytest.raises(carillon.UnsupportedError, match="calls Python functions without compiling"):
         carillon.compile_handler(device, reprice, request=TICK, reply=QUOTE)
 
 
@@ -192,7 +194,7 @@ def test_a_numba_that_compiles_nothing(
         raise AttributeError("module 'numpy' has no attribute 'row_stack'")
 
     monkeypatch.setattr(cuda, "compile", fails)
-    with pytest.raises(carillon.UnsupportedError, match="compiles nothing here: AttributeError"):
+    with pytest.raises(carillon.UnsupportedError, match="cannot compile here: AttributeError"):
         carillon.compile_handler(90, reprice, request=TICK, reply=QUOTE)
 
 

@@ -147,7 +147,7 @@ def test_dlpack_device_and_refusals(memory: carillon.Memory) -> None:
         memory.__dlpack__(dl_device=(2, 0))
     none: list[Any] = ["cpu", 1, (1,), [None, 0]]
     for place in none:
-        with pytest.raises(BufferError, match="dl_device is two numbers, or None"):
+        with pytest.raises(BufferError, match="dl_device must be two numbers or None"):
             memory.__dlpack__(dl_device=place)
     with pytest.raises(BufferError):
         memory.__dlpack__(copy=True)
@@ -293,9 +293,9 @@ def test_flush_and_invalidate(memory: carillon.Memory) -> None:
     with pytest.raises(carillon.UsageError, match="Memory.invalidate"):
         memory.invalidate(1, 4096)
     for size in (-1, 1.5, "8", 1 << 70):
-        with pytest.raises(carillon.UsageError, match="Memory.flush: a size is"):
+        with pytest.raises(carillon.UsageError, match="Memory.flush: a size must"):
             memory.flush(0, size)  # type: ignore[arg-type]
-        with pytest.raises(carillon.UsageError, match="Memory.invalidate: a size is"):
+        with pytest.raises(carillon.UsageError, match="Memory.invalidate: a size must"):
             memory.invalidate(0, size)  # type: ignore[arg-type]
 
 

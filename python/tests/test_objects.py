@@ -61,7 +61,9 @@ def test_all(owner: tuple[carillon.Connection, subprocess.Popen[bytes]]) -> None
             now = status.refresh()
         assert now["sum"] == 100 * number
     for end in (limits, heaps):
-        with pytest.raises(carillon.UsageError, match="the device's end is the owner's"):
+        with pytest.raises(
+            carillon.UsageError, match="only the owner's process has the device's end"
+        ):
             end.emulated_end()
     process.kill()
     process.wait()

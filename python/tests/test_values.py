@@ -108,7 +108,7 @@ class BidAndAsk(NamedTuple):
 
 def test_a_named_tuple_of_another_order_is_no_record(device: carillon.Device) -> None:
     swapped, right = AskAndBid(ask=2.0, bid=1.0), BidAndAsk(bid=1.0, ask=2.0)
-    what = r"is \(ask, bid\), and the members' order is \(bid, ask\)"
+    what = r"is \(ask, bid\), but the members' order is \(bid, ask\)"
     for encode in (codec(TICK).encode, lambda one: codec(TICK).encode_many([one])):
         with pytest.raises(carillon.UsageError, match=f"^message: the order of the message {what}"):
             encode(swapped)
@@ -125,22 +125,22 @@ def test_a_named_tuple_of_another_order_is_no_record(device: carillon.Device) ->
 @pytest.mark.parametrize(
     ("value", "what"),
     [
-        ((1.0, 1.9, b"B"), "size is 1.9: a whole number from 0 to 4294967295"),
-        ((1.0, -1, b"B"), "size is -1: a whole number from 0"),
-        ((1.0, 1 << 32, b"B"), "size is 4294967296: a whole number from 0"),
+        ((1.0, 1.9, b"B"), "size is 1.9: expected a whole number from 0 to 4294967295"),
+        ((1.0, -1, b"B"), "size is -1: expected a whole number from 0"),
+        ((1.0, 1 << 32, b"B"), "size is 4294967296: expected a whole number from 0"),
         ((1.0, "1", b"B"), "size is '1'"),
         ((1.0, np.float64(2), b"B"), "size is"),
-        (("1", 1, b"B"), "price is '1': a number"),
-        ((None, 1, b"B"), "price is None: a number"),
-        (([1.0], 1, b"B"), r"price is \[1.0\]: a number"),
-        ((np.complex128(1 + 5j), 1, b"B"), "price is .*: a number"),
-        ((np.array("1"), 1, b"B"), "price is array.*: a number"),
-        ((np.array([1.0]), 1, b"B"), "price is array.*: a number"),
-        ((np.timedelta64(5), 1, b"B"), "price is .*: a number"),
+        (("1", 1, b"B"), "price is '1': expected a number"),
+        ((None, 1, b"B"), "price is None: expected a number"),
+        (([1.0], 1, b"B"), r"price is \[1.0\]: expected a number"),
+        ((np.complex128(1 + 5j), 1, b"B"), "price is .*: expected a number"),
+        ((np.array("1"), 1, b"B"), "price is array.*: expected a number"),
+        ((np.array([1.0]), 1, b"B"), "price is array.*: expected a number"),
+        ((np.timedelta64(5), 1, b"B"), "price is .*: expected a number"),
         ((np.ma.array(1.0, mask=True), 1, b"B"), "(?s)price is .*: values without a mask"),
-        ((1.0, 1, b"BUY"), "side is b'BUY': at most 1 bytes"),
-        ((1.0, 1, "BUY"), "side is 'BUY': at most 1 bytes"),
-        ((1.0, 1, 66), "side is 66: at most 1 bytes"),
+        ((1.0, 1, b"BUY"), "side is b'BUY': expected at most 1 bytes"),
+        ((1.0, 1, "BUY"), "side is 'BUY': expected at most 1 bytes"),
+        ((1.0, 1, 66), "side is 66: expected at most 1 bytes"),
     ],
 )
 def test_members_hold_their_values_as_they_are(value: tuple[Any, ...], what: str) -> None:
@@ -184,18 +184,18 @@ def test_times_and_complex_numbers_that_members_hold(dtype: str, value: Any) -> 
 @pytest.mark.parametrize(
     ("value", "what"),
     [
-        (((1.0, 2.0), 5.0, True), r"levels is 5.0: a tuple, list or array of 3 values"),
+        (((1.0, 2.0), 5.0, True), r"levels is 5.0: expected a tuple, list or array of 3 values"),
         (((1.0, 2.0), [1, 2], True), "levels is .*3 values"),
         (
             ((1.0, 2.0), np.zeros(3), True),
             r"levels is an array of float64 and shape \(3,\): .*of float32 and shape \(3,\)$",
         ),
-        (((1.0, 2.0), [1, "2", 3], True), r"levels\[1\] is '2': a number"),
+        (((1.0, 2.0), [1, "2", 3], True), r"levels\[1\] is '2': expected a number"),
         ((4.0, [1, 2, 3], True), f"tick is 4.0: .*{NAMES}"),
-        (((1.0, None), [1, 2, 3], True), "tick.ask is None: a number"),
+        (((1.0, None), [1, 2, 3], True), "tick.ask is None: expected a number"),
         (((1.0, 2.0), [1, 2, 1e39], True), r"levels\[2\] is 1e\+39"),
-        (((1.0, 2.0), [1, 2, 3], 1), "live is 1: True or False"),
-        (((1.0, 2.0), [1, 2, 3], "no"), "live is 'no': True or False"),
+        (((1.0, 2.0), [1, 2, 3], 1), "live is 1: expected True or False"),
+        (((1.0, 2.0), [1, 2, 3], "no"), "live is 'no': expected True or False"),
     ],
 )
 def test_members_within_members(value: object, what: str) -> None:
@@ -263,8 +263,8 @@ def test_numbers_and_texts_by_themselves(dtype: str, value: object) -> None:
         (("1", 1, True), "price is '1'"),
         ((1.0, 1, 1), "live is 1"),
         ((1.0, 1, "no"), "live is 'no'"),
-        ((np.complex64(1), 1, True), "price is .*: a number"),
-        ((np.array("1"), 1, True), "price is array.*: a number"),
+        ((np.complex64(1), 1, True), "price is .*: expected a number"),
+        ((np.array("1"), 1, True), "price is array.*: expected a number"),
     ],
 )
 def test_dataclasses_agree_with_dtypes(members: tuple[Any, ...], what: str) -> None:
@@ -292,7 +292,7 @@ def test_a_subclass_with_further_members_is_another_class() -> None:
 @pytest.mark.parametrize("values", [b"\1\0\0\0", bytearray(4), memoryview(b"1234"), "1234"])
 @pytest.mark.parametrize("message", ["<u4", "<f8", "S1", Order])
 def test_bytes_are_no_row_of_messages(message: Any, values: Any) -> None:
-    with pytest.raises(carillon.ArgumentTypeError, match=r"messages is .*: a list"):
+    with pytest.raises(carillon.ArgumentTypeError, match=r"messages is .*: expected a list"):
         codec(message).encode_many(values)
 
 
@@ -435,7 +435,7 @@ def test_objects_of_python_are_no_bytes(device: carillon.Device, objects: Any) -
     if not isinstance(objects, np.void):  # whose bytes nobody may write
         uses.append(lambda: carillon.copy_from_device(objects, memory))
     for use in uses:
-        with pytest.raises(carillon.UsageError, match="objects of Python's, and no bytes"):
+        with pytest.raises(carillon.UsageError, match="Python objects, not bytes"):
             use()
 
 

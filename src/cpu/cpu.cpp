@@ -60,7 +60,7 @@ void detail::leave_pinned_cores() noexcept {
 
 void detail::require_single_copy_16_bytes() {
     if (__builtin_cpu_supports("avx") == 0) {
-        throw UnsupportedError("this CPU lacks AVX, so a 16-byte load may be torn into halves");
+        throw UnsupportedError("this CPU lacks AVX, so 16-byte loads may be torn");
     }
 }
 

@@ -39,7 +39,7 @@ bool supported(WaitStyle style) {
 }
 
 void detail::throw_no_waitpkg(WaitStyle style) {
-    throw UnsupportedError("this CPU lacks WAITPKG, which the style " +
+    throw UnsupportedError("this CPU lacks WAITPKG, which the wait style " +
                            std::string(to_string(style)) + " needs");
 }
 

@@ -26,8 +26,8 @@ class CudaBuffer {
         std::size_t const whole = whole_gpu_pages(bytes) + gpu_page;
         CUresult const result = cuda.cuMemAlloc(&allocated_, whole);
         if (result == CUDA_ERROR_OUT_OF_MEMORY) {
-            throw OutOfMemoryError(
-                fmt::format("{} bytes: cuMemAlloc says CUDA_ERROR_OUT_OF_MEMORY", whole));
+            throw OutOfMemoryError(fmt::format(
+                "{} bytes requested: cuMemAlloc returned CUDA_ERROR_OUT_OF_MEMORY", whole));
         }
         cuda.check(result, "cuMemAlloc");
     }
@@ -162,7 +162,7 @@ struct GdrLibrary {
         find_function(library, "gdr_unmap", unmap, missing);
         session = open();
         if (session == nullptr) {
-            throw UnsupportedError("gdr_open", "gdrcopy's kernel module refuses this process");
+            throw UnsupportedError("gdr_open", "gdrcopy's kernel module refused this process");
         }
     }
 
@@ -198,7 +198,7 @@ class GdrMapping {
 
     [[nodiscard]] void* host() const { return host_; }
     [[nodiscard]] static FileDescriptor export_fd() {
-        throw UnsupportedError("memory mapped by gdrcopy has no descriptor");
+        throw UnsupportedError("memory mapped by gdrcopy has no file descriptor");
     }
 
    private:
@@ -217,7 +217,7 @@ std::unique_ptr<Mapper> make_dma_buf_mapper(ContextPtr const& context,
     }
     if (context->attribute(CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED) == 0) {
         throw UnsupportedError("cuMemGetHandleForAddressRange",
-                               "this driver exports no dma-buf of this GPU's memory");
+                               "this driver cannot export this GPU's memory as a dma-buf");
     }
     return std::make_unique<BufferMapper<DmaBufMapping>>();
 }

@@ -67,8 +67,8 @@ ContextScope::ContextScope(CudaContext const& context) {
     auto const& cuda = CudaDriver::get();
     if (context.destroyed()) {
         throw CudaError("cuCtxPushCurrent", CUDA_ERROR_CONTEXT_IS_DESTROYED,
-                        "CUDA_ERROR_CONTEXT_IS_DESTROYED: the CUDA context that this device was "
-                        "opened in has been destroyed or reset; open the device anew");
+                        "CUDA_ERROR_CONTEXT_IS_DESTROYED: the CUDA context of this device has been "
+                        "destroyed or reset; open the device again");
     }
     cuda.check(cuda.cuCtxPushCurrent(context.get()), "cuCtxPushCurrent");
 }

@@ -237,8 +237,7 @@ void CudaBackend::describe() {
         context_->attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
     if (*info_.compute_capability < 70) {
         throw UnsupportedError(fmt::format(
-            "{} has compute capability {}.{}: a GPU below 7.0 has no 16-byte access that is never "
-            "torn",
+            "{} has compute capability {}.{}: below 7.0, a GPU may tear 16-byte accesses",
             info_.name, *info_.compute_capability / 10, *info_.compute_capability % 10));
     }
     info_.sm_count = context_->attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
@@ -280,9 +279,8 @@ CUfunction CudaBackend::prepare(Program const& program, ProgramCode& code) {
     }
     if (program.kernel != nullptr && !code.has(*program.kernel)) {
         throw UsageError(
-            "the kernel is of a library that was loaded when another kernel lived on this GPU, and "
-            "CUDA loads code only while none does: load the library before the first kernel is "
-            "started");
+            "the kernel's library was loaded while another kernel ran on this GPU, and CUDA loads "
+            "code only while none runs: load the library before you start the first kernel");
     }
     auto* const own = function_of(program);
     require_stack(*context_, stack_of(own));
@@ -307,8 +305,8 @@ std::unique_ptr<Execution> CudaBackend::start_now(Program const& program, unsign
 std::unique_ptr<Execution> CudaBackend::start(Program const& program, unsigned blocks) {
     if (program.loaded == nullptr && program.kernel == nullptr) {
         throw UsageError(
-            fmt::format("{} needs device code, but this translation unit was not compiled by nvcc "
-                        "(open \"emulated\", or build it as CUDA)",
+            fmt::format("{} needs device code, but this translation unit was not compiled by nvcc: "
+                        "compile it as CUDA, or open \"emulated\"",
                         info_.name));
     }
     auto const pending = std::make_shared<PendingStart>();
@@ -319,9 +317,9 @@ std::unique_ptr<Execution> CudaBackend::start(Program const& program, unsigned b
     if (pending->wait(program.start_timeout)) return pending->take();
     thread.detach();
     throw TimeoutError(
-        "the driver has not come back from the launch within start_timeout: it may wait for "
-        "kernels that run on this GPU, of this program's own or of another library, since this "
-        "kernel's code or stack was not there yet");
+        "the driver has not returned from the launch within start_timeout: it may wait for running "
+        "kernels, of this program or of another library, to load this kernel's code or reserve its "
+        "stack");
 }
 
 CUdevice device_of(int ordinal) {
@@ -329,7 +327,7 @@ CUdevice device_of(int ordinal) {
     int const count = cuda_device_count();
     if (ordinal < 0 || ordinal >= count) {
         throw DeviceNotFoundError(
-            fmt::format("there is no GPU {}: this machine has {}", ordinal, count));
+            fmt::format("there is no GPU {}: this machine has {} (from 0)", ordinal, count));
     }
     CUdevice device = 0;
     cuda.check(cuda.cuDeviceGet(&device, ordinal), "cuDeviceGet");

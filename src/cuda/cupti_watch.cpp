@@ -54,7 +54,7 @@ struct Cupti {
         }
         void* const library = open_cupti();
 #define CARILLON_CUPTI_LOAD(name) \
-    find_function(library, #name, name, "the CUPTI here lacks this function");
+    find_function(library, #name, name, "this CUPTI lacks this function");
         CARILLON_CUPTI_FUNCTIONS(CARILLON_CUPTI_LOAD)
 #undef CARILLON_CUPTI_LOAD
     }

@@ -28,8 +28,8 @@ class HostAllocation : public Allocation {
 
     FileDescriptor export_fd() const override {
         throw UnsupportedError(
-            "page-locked host memory of a GPU has no file descriptor, unless it came of "
-            "Device::allocate_shared_host");
+            "pinned host memory has a file descriptor only if Device::allocate_shared_host made "
+            "it");
     }
 
    protected:
@@ -47,9 +47,10 @@ class PageLockedAllocation final : public HostAllocation {
         CUresult const result =
             cuda.cuMemHostAlloc(&host, bytes, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP);
         if (result == CUDA_ERROR_OUT_OF_MEMORY) {
-            throw OutOfMemoryError(fmt::format(
-                "{} bytes of page-locked memory: cuMemHostAlloc says CUDA_ERROR_OUT_OF_MEMORY",
-                bytes));
+            throw OutOfMemoryError(
+                fmt::format("{} bytes of pinned memory requested: cuMemHostAlloc returned "
+                            "CUDA_ERROR_OUT_OF_MEMORY",
+                            bytes));
         }
         cuda.check(result, "cuMemHostAlloc");
         CUresult const mapped = map();
@@ -71,12 +72,12 @@ void throw_not_registered(CUresult result, std::span<std::byte> bytes) {
         fmt::format("{} bytes at {}", bytes.size(), static_cast<void*>(bytes.data()));
     if (result == CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED) {
         throw UsageError(what +
-                         ", of which some are registered already: cuMemHostRegister says "
+                         " are partly registered already: cuMemHostRegister returned "
                          "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED");
     }
     if (result == CUDA_ERROR_OUT_OF_MEMORY) {
         throw OutOfMemoryError(
-            what + " to be page-locked: cuMemHostRegister says CUDA_ERROR_OUT_OF_MEMORY");
+            what + " could not be pinned: cuMemHostRegister returned CUDA_ERROR_OUT_OF_MEMORY");
     }
     CudaDriver::get().check(result, "cuMemHostRegister");
 }

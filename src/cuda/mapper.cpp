@@ -77,7 +77,7 @@ Choice find_mapper(ContextPtr const& context, DeviceOptions const& options, Resi
 Choice find_or_fall_back(ContextPtr const& context, DeviceOptions const& options,
                          Residents& residents) {
     if (options.force_non_coherent) return {make_vulkan_mapper(context, options), {}};
-    if (options.memory == DeviceMemory::host) return {make_host_mapper(), "it was asked for"};
+    if (options.memory == DeviceMemory::host) return {make_host_mapper(), "it was requested"};
     Choice choice = find_mapper(context, options, residents);
     if (choice.mapper != nullptr) return choice;
     if (options.memory == DeviceMemory::mapped) {
@@ -85,8 +85,8 @@ Choice find_or_fall_back(ContextPtr const& context, DeviceOptions const& options
     }
     // Once for each device that is opened, since the program will be slow.
     say_line(
-        fmt::format("carillon: rings of {} are in page-locked host memory, since none of its own "
-                    "can be mapped ({}); carillon doctor says more",
+        fmt::format("carillon: rings of {} are in pinned host memory, because no GPU memory could "
+                    "be mapped ({}). Run `carillon doctor`",
                     uuid_text(context->uuid()), choice.why_not));
     choice.mapper = make_host_mapper();
     return choice;
@@ -99,7 +99,7 @@ void require_device_memory(CudaRange const& range) {
         cuda.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, range.address);
     if (result != CUDA_ERROR_INVALID_VALUE) cuda.check(result, "cuPointerGetAttribute");
     if (result != CUDA_SUCCESS || type != CU_MEMORYTYPE_DEVICE) {
-        throw UsageError(fmt::format("{:#x} is no address of a GPU's memory", range.address));
+        throw UsageError(fmt::format("{:#x} is not an address in GPU memory", range.address));
     }
 }
 
@@ -107,25 +107,25 @@ void require_device_memory(CudaRange const& range) {
 
 std::unique_ptr<Allocation> Mapper::import(ContextPtr const& /*context*/, FileDescriptor /*fd*/,
                                            std::size_t /*size*/) const {
-    throw UnsupportedError("this GPU's memory is none that another process exports");
+    throw UnsupportedError("this GPU's memory cannot be imported from another process");
 }
 
 std::unique_ptr<Allocation> Mapper::map(CudaRange const& /*range*/) const {
-    throw UnsupportedError("it maps no memory of the program's");
+    throw UnsupportedError("it cannot map the program's memory");
 }
 
 std::unique_ptr<Allocation> map_range(CudaRange const& range) {
     ContextScope const scope(*range.context);
     require_device_memory(range);
     if (range.address % gpu_page != 0) {
-        throw UsageError(fmt::format("{:#x} is no multiple of 64 KiB", range.address));
+        throw UsageError(fmt::format("{:#x} is not a multiple of 64 KiB", range.address));
     }
     std::string why_not;
     auto const others = std::span(ways).subspan(1);  // Vulkan maps only its own memory
     auto mapped = first_of(
         others, [&](Way const& way) { return way.make(range.context, {})->map(range); }, why_not);
     if (mapped != nullptr) return mapped;
-    throw UnsupportedError(why_not + "; memory of Device::allocate is mapped everywhere");
+    throw UnsupportedError(why_not + "; use memory from Device::allocate instead");
 }
 
 std::shared_ptr<Mapper const> choose_mapper(ContextPtr const& context, DeviceOptions const& options,

@@ -8,8 +8,8 @@ namespace {
 
 [[noreturn]] void refuse() {
     throw DeviceNotFoundError(
-        "this build of Carillon has no CUDA support: CARILLON_CUDA was off, or there was no cuda.h "
-        "(scripts/setup --cuda fetches one); \"emulated\" needs none");
+        "this build of Carillon has no CUDA support: CARILLON_CUDA was off, or cuda.h was missing "
+        "(scripts/setup --cuda fetches it); \"emulated\" needs no CUDA");
 }
 
 }  // namespace

@@ -39,8 +39,8 @@ CUresult set_stack(std::size_t bytes) {
 void say_what_it_takes(CudaContext const& context, StackUse const& use) {
     say_line(
         fmt::format("carillon: {} bytes of stack are reserved for each of {} threads of {} instead "
-                    "of {}, {} of its memory: so many does the largest kernel of this program use, "
-                    "unless DeviceOptions::stack_bytes or {} says so",
+                    "of {}, {} of its memory: the need of this program's largest kernel, unless "
+                    "DeviceOptions::stack_bytes or {} is set",
                     use.needed, use.threads, uuid_text(context.uuid()), use.limit,
                     gigabytes(use.bytes()), stack_variable));
 }
@@ -58,7 +58,9 @@ class ModuleMemory final : public Allocation {
     }
     ModuleMemory& operator=(ModuleMemory&&) = delete;
 
-    FileDescriptor export_fd() const override { throw UnsupportedError("this is device code"); }
+    FileDescriptor export_fd() const override {
+        throw UnsupportedError("device code has no file descriptor");
+    }
     [[nodiscard]] CUmodule module() const { return module_; }
 
    private:
@@ -113,7 +115,7 @@ ProgramCode& code_of(CudaContext const& context) {
 
 ProgramCode::Turn::Turn(CudaContext const& context) : scope_(context), code_(code_of(context)) {
     if (code_.free_.try_acquire_for(longest_turn)) return;
-    throw TimeoutError("the driver has not come back from the start of another kernel");
+    throw TimeoutError("the driver has not returned from the start of another kernel");
 }
 
 void ProgramCode::load() {
@@ -170,7 +172,7 @@ void reserve_stack(CudaContext const& context, std::optional<std::size_t> asked_
     if (result == CUDA_ERROR_OUT_OF_MEMORY) {
         throw OutOfMemoryError(
             fmt::format("a kernel needs {} bytes of stack for each of {} threads, {}: "
-                        "cuCtxSetLimit says CUDA_ERROR_OUT_OF_MEMORY",
+                        "cuCtxSetLimit returned CUDA_ERROR_OUT_OF_MEMORY",
                         use.needed, use.threads, gigabytes(use.bytes())));
     }
     cuda.check(result, "cuCtxSetLimit");
@@ -180,10 +182,10 @@ void require_stack(CudaContext const& context, std::size_t needed) {
     StackUse const use = stack_of(context, needed);
     if (use.needed <= use.limit) return;
     throw UsageError(
-        fmt::format("the kernel needs {} bytes of stack, the threads of this GPU have {}, and CUDA "
-                    "gives them more only while no kernel lives: reserve {} bytes before the first "
-                    "kernel starts (DeviceOptions::stack_bytes, or {} in the environment; {} of "
-                    "the GPU's memory), or start this kernel first",
+        fmt::format("the kernel needs {} bytes of stack, but the threads of this GPU have {}, and "
+                    "CUDA reserves more only while no kernel runs: reserve {} bytes before the "
+                    "first kernel starts (DeviceOptions::stack_bytes, or {} in the environment; {} "
+                    "of the GPU's memory), or start this kernel first",
                     use.needed, use.limit, use.needed, stack_variable, gigabytes(use.bytes())));
 }
 
@@ -212,8 +214,8 @@ std::shared_ptr<LoadedCode> load_module(std::shared_ptr<Backend> backend,
     backend->mark().require_own();
     if (backend->residents().any()) {
         throw UsageError(
-            "a kernel lives on this GPU, and CUDA loads code only while none does: compile "
-            "handlers before the first kernel is started");
+            "a kernel runs on this GPU, and CUDA loads code only while none runs: compile handlers "
+            "before you start the first kernel");
     }
     ProgramCode::Turn const turn(*context);
     return std::make_shared<LoadedModule>(std::move(backend), context, image.data());

@@ -34,7 +34,7 @@ std::string or_unknown(std::optional<std::uint64_t> const& bytes) {
 }
 
 void check(std::size_t size, std::size_t alignment) {
-    if (size == 0) throw UsageError("0 bytes were asked for");
+    if (size == 0) throw UsageError("0 bytes requested");
     if (!std::has_single_bit(alignment) || alignment > page) {
         throw UsageError(
             fmt::format("an alignment of {} is not a power of two up to {}", alignment, page));
@@ -52,8 +52,8 @@ void detail::require_budget(DeviceInfo const& info, std::size_t size) {
         std::min({heap.size, heap.budget.value_or(no_limit), info.bar_size.value_or(no_limit)});
     if (size <= most) return;
     throw OutOfMemoryError(
-        fmt::format("{} bytes asked for of a heap of {} (its budget {}, the BAR {})", size,
-                    heap.size, or_unknown(heap.budget), or_unknown(info.bar_size)));
+        fmt::format("{} bytes requested, but the heap has {} (budget {}, BAR {})", size, heap.size,
+                    or_unknown(heap.budget), or_unknown(info.bar_size)));
 }
 
 // First fit over all blocks, free or not, in the order of their offsets: giving one back needs no
@@ -85,9 +85,9 @@ class detail::ArenaState {
                 return begin;
             }
         }
-        throw OutOfMemoryError(
-            fmt::format("{} bytes asked for, aligned to {}; {} of {} are free, {} in a row", size,
-                        alignment, memory_.size() - used_, memory_.size(), largest()));
+        throw OutOfMemoryError(fmt::format(
+            "{} bytes requested, aligned to {}: {} of {} are free, at most {} contiguous", size,
+            alignment, memory_.size() - used_, memory_.size(), largest()));
     }
 
     void give_back(std::size_t offset) noexcept {

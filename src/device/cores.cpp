@@ -92,7 +92,7 @@ OnCore::OnCore(unsigned core) try {
     if (sched_setaffinity(0, sizeof(only), &only) == 0) return;
     // Not checked beforehand: a thread may move to cores outside of those it was given.
     if (errno != EINVAL) throw SystemError("sched_setaffinity", errno);
-    throw UsageError(fmt::format("there is no core {} for this process; this thread may run on {}",
+    throw UsageError(fmt::format("this process may not use core {}; this thread may run on {}",
                                  core, fmt::join(allowed_cores(), ", ")));
 } catch (...) {
     detail::throw_named("OnCore");

@@ -19,7 +19,7 @@ namespace {
 template <class Body>
 auto allocating(char const* call, std::size_t size, detail::Backend& backend, Body&& body) {
     return detail::in_call(call, [&] {
-        if (size == 0) throw UsageError("a memory of 0 bytes was asked for");
+        if (size == 0) throw UsageError("0 bytes requested");
         detail::require_addressable(size);
         backend.mark().require_own();
         backend.residents().look_after_orphans();
@@ -53,9 +53,8 @@ Memory Device::allocate(std::size_t size) const {
 
 Memory Device::map(void* device_address, std::size_t size) const {
     return detail::in_call("Device::map", [&] {
-        if (device_address == nullptr || size == 0) {
-            throw UsageError(fmt::format("{} bytes at {}", size, device_address));
-        }
+        if (device_address == nullptr) throw UsageError("the device address is null");
+        if (size == 0) throw UsageError("0 bytes requested");
         detail::require_addressable(size);
         backend_->mark().require_own();
         return Memory(backend_, backend_->map(device_address, size));
@@ -92,8 +91,8 @@ bool Device::owns(Memory const& memory) const {
 detail::HostMapped Device::access(Memory const& memory, detail::HostStores stores) const {
     return detail::in_call("Device::access", [&] {
         if (memory.size() == 0)
-            throw UsageError("there is no memory: it was moved from, or never allocated");
-        if (!owns(memory)) throw UsageError("the memory is another device's");
+            throw UsageError("the memory is empty: it was moved from or never allocated");
+        if (!owns(memory)) throw UsageError("the memory belongs to another device");
         detail::require_supported(stores);
         bool const read_back = info().data_order == DataOrder::read_back;
         return detail::HostMapped(
@@ -118,19 +117,19 @@ namespace carillon::detail {
 
 void require_supported(HostStores stores) {
     if (supported(stores.kind)) return;
-    throw UnsupportedError(fmt::format("this CPU has no {} stores", to_string(stores.kind)));
+    throw UnsupportedError(fmt::format("this CPU lacks {} stores", to_string(stores.kind)));
 }
 
 std::unique_ptr<Allocation> Backend::import(FileDescriptor /*fd*/, std::size_t /*size*/) {
-    throw UnsupportedError(info_.name + " has no way to another process's memory");
+    throw UnsupportedError(info_.name + " cannot map another process's memory");
 }
 
 std::unique_ptr<Allocation> Backend::map(void* /*device_address*/, std::size_t /*size*/) {
-    throw UnsupportedError(info_.name + " has no memory but what Device::allocate gives");
+    throw UnsupportedError(info_.name + " maps only memory from Device::allocate");
 }
 
 std::shared_ptr<LoadedCode> Backend::load(std::span<std::byte const> /*image*/) {
-    throw UnsupportedError(info_.name + " runs no machine code of a GPU's");
+    throw UnsupportedError(info_.name + " cannot run GPU machine code");
 }
 
 void Backend::set_own_stores() {

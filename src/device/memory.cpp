@@ -91,7 +91,7 @@ void copy_to_device(Memory const& to, std::size_t offset, std::span<std::byte co
         detail::require_range(offset, from.size(), to.size());
         detail::require_bytes_there(from);
         if (!supported(kind)) [[unlikely]]
-            throw UnsupportedError(fmt::format("this CPU has no {} stores", to_string(kind)));
+            throw UnsupportedError(fmt::format("this CPU lacks {} stores", to_string(kind)));
         stream_copy(kind, static_cast<std::byte*>(to.host_ptr()) + offset, from.data(),
                     from.size());
         to.flush(offset, from.size());

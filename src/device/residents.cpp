@@ -96,8 +96,8 @@ void Residents::kernel_started(unsigned blocks, unsigned limit) {
     if (!freed_.wait_for(lock, longest_free, [this] { return frees_ == 0; })) {
         live_blocks_ -= blocks;
         throw TimeoutError(
-            "memory is being freed, for which the driver waits until every kernel on this GPU has "
-            "ended, those of this program's own too");
+            "memory is being freed, and the driver waits until every kernel on this GPU has ended; "
+            "end the kernels outside this library, too");
     }
 }
 

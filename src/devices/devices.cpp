@@ -59,8 +59,8 @@ void tell_that_it_is_emulated(std::string const& why) {
     static std::atomic_flag told;
     if (told.test_and_set()) return;
     detail::say_line(
-        fmt::format("carillon: the emulated device is used instead of a GPU ({}); carillon doctor "
-                    "says more; open \"emulated\" to mean it",
+        fmt::format("carillon: no usable GPU ({}): using the emulated device. Run `carillon "
+                    "doctor`; open \"emulated\" to silence this",
                     why));
 }
 
@@ -81,8 +81,8 @@ std::shared_ptr<Backend> open_ordinal(std::string_view selector, std::string_vie
     auto const [end, error] =
         std::from_chars(digits.data(), digits.data() + digits.size(), ordinal);
     if (error != std::errc{} || end != digits.data() + digits.size()) {
-        throw UsageError(
-            fmt::format("\"{}\" is no device: use one of {}", selector, Device::selectors()));
+        throw UsageError(fmt::format("\"{}\" does not name a device: use one of {}", selector,
+                                     Device::selectors()));
     }
     return detail::open_cuda(ordinal, options);
 }
@@ -132,7 +132,7 @@ std::optional<std::size_t> stack_asked_for(std::optional<std::size_t> option) {
     std::size_t bytes = 0;
     auto const [end, error] = std::from_chars(digits.begin(), digits.end(), bytes);
     if (error == std::errc{} && end == digits.end()) return bytes;
-    throw UsageError(variable, fmt::format("\"{}\" is no number of bytes", text));
+    throw UsageError(variable, fmt::format("\"{}\" is not a number of bytes", text));
 }
 
 }  // namespace
@@ -142,13 +142,14 @@ Device Device::open(NameArgument selector, DeviceOptions const& options) {
         detail::require_single_copy_16_bytes();
         if (selector == NameArgument::null_pointer) {
             throw UsageError(
-                fmt::format("a null pointer is no device: use one of {}", Device::selectors()));
+                fmt::format("the selector is a null pointer: use one of {}", Device::selectors()));
         }
         if (options.require_coherent && options.force_non_coherent) {
             throw UsageError("require_coherent and force_non_coherent exclude each other");
         }
         if (options.memory == DeviceMemory::host && options.force_non_coherent) {
-            throw UsageError("host memory is coherent: it cannot be forced not to be");
+            throw UsageError(
+                "host memory is always coherent: force_non_coherent cannot be used with it");
         }
         std::string why_emulated;
         DeviceOptions asked_for = options;
@@ -158,8 +159,8 @@ Device Device::open(NameArgument selector, DeviceOptions const& options) {
         if (options.force_read_back) backend->set_data_order(DataOrder::read_back);
         if (backend->info().data_order == DataOrder::read_back && !backend->info().coherent) {
             throw UnsupportedError(
-                "the device may not keep the order of the CPU's writes, and its memory is not "
-                "coherent: reading it back need not cross the bus");
+                "the device may reorder the CPU's writes, and its memory is not coherent: reading "
+                "back cannot order them");
         }
         return Device(std::move(backend));
     });

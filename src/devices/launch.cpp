@@ -34,11 +34,12 @@ bool poll_until(std::chrono::nanoseconds timeout, Condition&& there) {
 void require_shape(unsigned blocks, unsigned threads, unsigned lasting) {
     if (blocks == 0) throw UsageError("a kernel needs at least one block");
     if (threads == 0 || threads > most_threads_of_a_block) {
-        throw UsageError(fmt::format("a block has 1 to {} threads, {} were asked for",
+        throw UsageError(fmt::format("a block has 1 to {} threads, {} were requested",
                                      most_threads_of_a_block, threads));
     }
     if (lasting > blocks) {
-        throw UsageError(fmt::format("{} blocks stay, of {}", lasting, blocks));
+        throw UsageError(fmt::format("{} lasting blocks requested, but the launch has {} blocks",
+                                     lasting, blocks));
     }
 }
 
@@ -98,8 +99,8 @@ void RunningKernel::leave(std::chrono::nanoseconds patience, bool says_so) noexc
     if (!poll_until(patience, [this] { return execution_->gone(); })) {
         if (says_so) {
             detail::say_line(
-                "carillon: a kernel was still running when its owner went; it and its memory are "
-                "left to themselves");
+                "carillon: a kernel was still running when its owner was destroyed; the kernel and "
+                "its memory are left in place");
         }
         backend_->residents().adopt(std::move(execution_));
     }
@@ -108,7 +109,7 @@ void RunningKernel::leave(std::chrono::nanoseconds patience, bool says_so) noexc
 
 Pins::Pins(Device const& device, std::span<std::uint32_t const> sms) try
     : roles_(static_cast<unsigned>(sms.size())), blocks_(roles_) {
-    if (sms.empty()) throw UsageError("at least one role is needed");
+    if (sms.empty()) throw UsageError("no SMs given: at least one is needed");
     // Two rounds of the block scheduler: the first may skip an SM that another kernel uses.
     auto const count = device.info().sm_count;  // none: there is no choice
     if (count) blocks_ = std::max(2U * static_cast<unsigned>(*count), 2 * roles_);
@@ -125,7 +126,7 @@ Pins::Pins(Device const& device, std::span<std::uint32_t const> sms) try
 
 void Pins::take() const {
     if (memory_.size() == 0 || !taken_.exchange(true)) return;
-    throw UsageError("the roles of the Pins were given to a launch: make others");
+    throw UsageError("a launch already uses these Pins: make new Pins for each launch");
 }
 
 detail::PinTable Pins::device_view() const {

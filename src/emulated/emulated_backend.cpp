@@ -43,7 +43,7 @@ class RegisteredRange final : public Allocation {
         std::byte* const end = bytes.data() + bytes.size();
         auto const after = begins.upper_bound(bytes.data());  // ends behind the begin
         if (after != begins.end() && after->second < end) {
-            throw UsageError(fmt::format("{} bytes at {}, of which some are registered already",
+            throw UsageError(fmt::format("some of the {} bytes at {} are registered already",
                                          bytes.size(), static_cast<void*>(bytes.data())));
         }
         begins.emplace_hint(after, end, bytes.data());
@@ -58,7 +58,7 @@ class RegisteredRange final : public Allocation {
     RegisteredRange& operator=(RegisteredRange&&) = delete;
 
     FileDescriptor export_fd() const override {
-        throw UnsupportedError("memory of the caller's own has no file descriptor");
+        throw UnsupportedError("registered host memory has no file descriptor");
     }
 };
 
@@ -100,7 +100,7 @@ void tell_that_a_block_exits() noexcept {
     if (!runs_a_block) return;
     say_line(
         "carillon: a kernel's block on the emulated device has ended the program by exit(). nvcc "
-        "makes that of a call of a function that is __device__ alone: write CARILLON_HD");
+        "makes the call of a __device__ function do that: write CARILLON_HD");
 }
 
 // The state that the threads of one kernel share with its waiters, which outlives both.

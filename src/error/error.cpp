@@ -52,7 +52,7 @@ void Error::name_call(std::string_view call) {
 }
 
 ResidencyError::ResidencyError(unsigned asked, unsigned fit)
-    : Error(fmt::format("{} blocks asked for, {} can be resident at once", asked, fit)),
+    : Error(fmt::format("{} blocks requested, but {} can be resident at once", asked, fit)),
       asked_(asked),
       fit_(fit) {}
 
@@ -97,8 +97,8 @@ CodedError::CodedError(std::string_view call, int code, std::string_view code_na
 
 DeviceFaultError::DeviceFaultError(std::string_view call, int code, std::string_view code_name)
     : CudaError(call, code, code_name,
-                "a kernel has broken the CUDA context of this process; the GPU can be used again "
-                "from a new process") {}
+                "a kernel has broken this process's CUDA context; use the GPU from a new process") {
+}
 
 namespace {
 
@@ -106,12 +106,13 @@ namespace {
 std::string_view limit_of(int error_number) {
     switch (error_number) {
         case EMFILE:
-            return "this process has as many descriptors as it may (RLIMIT_NOFILE, ulimit -n)";
+            return "this process has reached its limit of file descriptors (RLIMIT_NOFILE, ulimit "
+                   "-n)";
         case ENFILE:
-            return "the machine has as many open files as it may (fs.file-max)";
+            return "the machine has reached its limit of open files (fs.file-max)";
         case ENOMEM:
-            return "a limit of memory is reached: the machine's, its container's, or this "
-                   "process's (RLIMIT_AS, ulimit -v; vm.max_map_count)";
+            return "a memory limit is reached: of the machine, the container or this process "
+                   "(RLIMIT_AS, ulimit -v; vm.max_map_count)";
         default:
             return {};
     }
@@ -119,7 +120,7 @@ std::string_view limit_of(int error_number) {
 // The name in <errno.h>.
 std::string name_of(int error_number) {
     char const* const name = ::strerrorname_np(error_number);
-    return name != nullptr ? name : "an unknown errno";
+    return name != nullptr ? name : "unknown errno";
 }
 std::string in_words(int error_number, std::string_view hint) {
     if (hint.empty()) hint = limit_of(error_number);
@@ -159,26 +160,24 @@ template <class Change>
 std::string why_no_room(NoRoom where, std::uint32_t size, std::uint64_t untaken) {
     if (untaken != 0) {
         return fmt::format(
-            "the next request's place holds the reply to request {}, which was not taken; take or "
-            "abandon it",
+            "the next slot still holds the reply to request {}; take or abandon that reply",
             untaken);
     }
     switch (where) {
         case NoRoom::channel:
             return fmt::format(
-                "each of the channel's {} slots has a request that the kernel has not answered or "
-                "whose reply was not taken; take or abandon replies, or raise the channel's "
-                "capacity",
+                "all {} slots of the channel hold unanswered requests or replies not taken; take "
+                "or abandon replies, or raise the channel's capacity",
                 size);
         case NoRoom::client:
             return fmt::format(
-                "this client has {} requests that the kernel has not answered or whose replies "
-                "were not taken; take or abandon replies, or raise Pool::replies",
+                "this client has {} outstanding requests or replies not taken; take or abandon "
+                "replies, or raise Pool::replies",
                 size);
         default:
             return fmt::format(
-                "the {} slots of the kernel's ring have requests that no block has taken; more "
-                "blocks, or a larger capacity, would",
+                "all {} slots of the kernel's ring hold requests that no block has taken; use more "
+                "blocks or a larger capacity",
                 size);
     }
 }
@@ -201,37 +200,42 @@ std::exception_ptr kept_exception() {
     }
 }
 
-void throw_moved_from() {
-    throw UsageError("the object was moved from: what it was is where it was moved to");
-}
+void throw_moved_from() { throw UsageError("the object was moved from"); }
 
 void throw_not_sent(NoRoom where, std::uint32_t size, std::uint64_t untaken) {
-    throw TimeoutError("no slot came free within the time given, and the request was not sent: " +
+    throw TimeoutError("no slot became free before the timeout, so the request was not sent: " +
                        why_no_room(where, size, untaken));
 }
 
 void throw_no_reply() {
     throw TimeoutError(
-        "no reply within the time given; the request was sent, and may still be served", true);
+        "no reply came before the timeout; the request was sent and may still be served", true);
+}
+
+void throw_ring_full(std::chrono::nanoseconds timeout, std::uint32_t slots) {
+    throw TimeoutError("the ring stayed full for ", timeout, fmt::format(" ({} slots)", slots));
+}
+
+void throw_no_message(std::chrono::nanoseconds timeout) {
+    throw TimeoutError("no message arrived within ", timeout, "");
 }
 
 void throw_not_all_sent(std::size_t sent, std::size_t all, std::uint32_t size,
                         std::uint64_t untaken) {
-    throw TimeoutError(fmt::format("{} of {} requests were sent within the time given: {}", sent,
-                                   all, why_no_room(NoRoom::channel, size, untaken)),
+    throw TimeoutError(fmt::format("{} of {} requests were sent before the timeout: {}", sent, all,
+                                   why_no_room(NoRoom::channel, size, untaken)),
                        sent != 0);
 }
 
 void throw_not_all_taken(std::size_t taken, std::size_t all) {
     throw TimeoutError(
-        fmt::format(
-            "{} of {} replies came within the time given and were taken; the others may still come",
-            taken, all),
+        fmt::format("{} of {} replies were taken before the timeout; the others may still come",
+                    taken, all),
         true);
 }
 
 void throw_no_room_for_replies(std::size_t room, std::size_t all) {
-    throw UsageError(fmt::format("there is room for {} replies, and {} are awaited", room, all));
+    throw UsageError(fmt::format("the caller gave room for {} replies, but {} are due", room, all));
 }
 
 }  // namespace detail

@@ -47,17 +47,15 @@ void require_no_call(std::uint64_t seen, std::uint64_t mine) {
     if (!same_end(seen, mine)) return;
     constexpr std::uint64_t thread = (std::uint64_t{1} << thread_bits) - 1;
     if (seen == mine) {
-        throw UsageError(
-            fmt::format("thread {} calls it within a call of the same object that it has not "
-                        "finished: from a signal handler, or from what that call has called. Give "
-                        "the handler an end, a channel or a client of its own",
-                        mine & thread));
+        throw UsageError(fmt::format(
+            "thread {} calls it inside an unfinished call of the same object: from a signal "
+            "handler or a callback, which needs an end, a channel or a client of its own",
+            mine & thread));
     }
-    throw UsageError(
-        fmt::format("thread {} calls it while thread {} is in a call of the same object, which is "
-                    "for one thread at a time: give each thread an end, a channel or a client of "
-                    "its own, or hold a mutex",
-                    mine & thread, seen & thread));
+    throw UsageError(fmt::format(
+        "thread {} calls it while thread {} is in a call of the same object, which is for one "
+        "thread at a time: give each thread its own end, channel or client, or hold a mutex",
+        mine & thread, seen & thread));
 }
 
 }  // namespace

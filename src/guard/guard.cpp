@@ -48,9 +48,8 @@ struct GuardState {
     struct Only {
         Only() {
             if (guard_exists.exchange(true)) {
-                throw UsageError(
-                    fmt::format("there is one in this process already (an own one, or that of {})",
-                                guard_variable));
+                throw UsageError(fmt::format(
+                    "this process has a Guard already (its own or that of {})", guard_variable));
             }
         }
         ~Only() { guard_exists = false; }
@@ -110,7 +109,8 @@ GuardAction guard_action(char const* value) {
     if (text.empty()) return GuardAction::none;
     if (text == "report") return GuardAction::report;
     if (text == "abort") return GuardAction::abort;
-    throw UsageError(guard_variable, fmt::format("\"{}\" is neither report nor abort", text));
+    throw UsageError(guard_variable,
+                     fmt::format("\"{}\" is neither \"report\" nor \"abort\"", text));
 }
 
 void start_guard_from_environment() {
@@ -122,7 +122,8 @@ void start_guard_from_environment() {
             keep_forever(std::make_shared<Guard>(
                 action == GuardAction::abort ? print_and_abort : print_guard_report));
         } catch (Error const& error) {
-            say_line(fmt::format("carillon: {} starts no guard: {}", guard_variable, error.what()));
+            say_line(
+                fmt::format("carillon: {} cannot start a guard: {}", guard_variable, error.what()));
         }
     });
 }

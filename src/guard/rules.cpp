@@ -36,14 +36,15 @@ bool is_of_cuda(std::string const& frame) {
            object.starts_with("libcudart.");
 }
 
-constexpr std::string_view why_frees = "it frees only after every kernel of the context has ended";
-constexpr std::string_view why_waits = "it waits for everything that runs in the context";
-constexpr std::string_view why_ends = "it ends the context, after everything that runs there";
+constexpr std::string_view why_frees =
+    "it frees memory only after every kernel of the context has ended";
+constexpr std::string_view why_waits = "it waits for all work in the context";
+constexpr std::string_view why_ends = "it ends the context, after all work there";
 constexpr std::string_view why_loads =
-    "device code is loaded or unloaded only while no kernel of the context runs";
+    "CUDA loads and unloads device code only while no kernel of the context runs";
 constexpr std::string_view why_first_launch =
-    "its kernel is not loaded yet (lazy loading), as far as the guard has seen, and is loaded only "
-    "while no other kernel of the context runs";
+    "the guard has not seen its kernel loaded yet (lazy loading), and CUDA loads it only while no "
+    "other kernel of the context runs";
 
 constexpr std::array guard_rules{
     GuardRule{"cuMemFree", GuardWhen::given, why_frees},

@@ -24,7 +24,8 @@ KernelOptions const& checked(KernelOptions const& options, unsigned threads,
     check_options(options);
     if (threads != 0 && threads % 32 == 0 && threads <= most_threads) return options;
     throw UsageError(
-        fmt::format("{} threads are not a multiple of 32, from 32 to {}", threads, most_threads));
+        fmt::format("{} threads requested: a block has a multiple of 32, from 32 to {}", threads,
+                    most_threads));
 }
 
 // The least share of a block, if possible: what its threads load at once.
@@ -32,7 +33,8 @@ constexpr std::size_t smallest_share = 4096;
 
 // The size of the buffer that receives reads. Throws UsageError, OutOfMemoryError.
 std::size_t buffer_size(DeviceReaderOptions const& options) {
-    if (options.largest == 0) throw UsageError("the largest read has no bytes");
+    if (options.largest == 0)
+        throw UsageError("the largest read (DeviceReaderOptions::largest) is 0 bytes");
     return sum_of_sizes(options.largest, CopyKernel::vector_bytes);
 }
 
@@ -48,8 +50,8 @@ constexpr std::size_t largest_piece = std::size_t{8} << 20;
 
 // Bytes from one chunk to the next. Throws UsageError; the allocation refuses too large sizes.
 std::size_t stride_of(DeviceWriterOptions const& options) {
-    if (options.chunk == 0) throw UsageError("a chunk has no bytes");
-    if (options.chunks == 0) throw UsageError("there is no chunk");
+    if (options.chunk == 0) throw UsageError("a chunk (DeviceWriterOptions::chunk) is 0 bytes");
+    if (options.chunks == 0) throw UsageError("DeviceWriterOptions::chunks is 0");
     if (options.chunk > PTRDIFF_MAX) return options.chunk;
     return in_units(options.chunk + CopyKernel::vector_bytes);
 }
@@ -83,7 +85,8 @@ CopyBlocks CopyKernel::blocks() const { return {kernel_blocks(device_, options_,
 
 void CopyKernel::require(Memory const& memory, std::size_t offset, std::size_t size) const {
     require_range(offset, size, memory.size());
-    if (size != 0 && !device_.owns(memory)) throw UsageError("the memory is another device's");
+    if (size != 0 && !device_.owns(memory))
+        throw UsageError("the memory belongs to another device");
 }
 
 ReaderClient::ReaderClient(Device const& device, DeviceReaderOptions const& options)
@@ -94,13 +97,14 @@ ReaderClient::ReaderClient(Device const& device, DeviceReaderOptions const& opti
 std::span<std::byte const> ReaderClient::read(void const* where, std::size_t size,
                                               std::chrono::nanoseconds timeout) {
     if (where == nullptr && size != 0) {
-        throw UsageError(fmt::format("{} bytes asked for, at a null pointer", size));
+        throw UsageError(fmt::format("{} bytes requested at a null pointer", size));
     }
     OneThreadCall<> const one(this);
     kernel().require_open();
     if (size > largest_) {
-        throw UsageError(
-            fmt::format("{} bytes asked for, the largest read is of {}", size, largest_));
+        throw UsageError(fmt::format(
+            "{} bytes requested, but the largest read is {} (DeviceReaderOptions::largest)", size,
+            largest_));
     }
     if (size == 0) return {};
     // A read that was given up may still write to the same memory.
@@ -141,7 +145,7 @@ std::span<std::byte const> ReaderClient::read_shares(std::uintptr_t address, std
 
 void ReaderClient::send(CopyRequest const& request, std::uint32_t lines) {
     // There is room while at most one read is outstanding.
-    if (!queue().try_send(request, lines)) throw TimeoutError("no slot came free");
+    if (!queue().try_send(request, lines)) throw TimeoutError("no slot is free");
 }
 
 void ReaderClient::await_replies(std::chrono::nanoseconds timeout) {
@@ -156,7 +160,7 @@ void ReaderClient::await_replies(std::chrono::nanoseconds timeout) {
         return queue().done() == queue().sent();
     };
     if (wait_until(all_here, timeout)) return;
-    throw TimeoutError("the device has not sent the bytes within the time given");
+    throw TimeoutError("the device did not send the bytes before the timeout");
 }
 
 std::span<std::byte const> ReaderClient::read(Memory const& memory, std::size_t offset,
@@ -194,10 +198,10 @@ WriterClient::Copy WriterClient::copy(void* to, std::span<std::byte const> from)
 
 WriterClient::Copy WriterClient::copy(void* to, void const* from, std::size_t size) {
     if (size > PTRDIFF_MAX) {
-        throw UsageError(fmt::format("{} bytes are more than can be addressed", size));
+        throw UsageError(fmt::format("{} bytes are more than a program can address", size));
     }
     if (size != 0 && (to == nullptr || from == nullptr)) {
-        throw UsageError(fmt::format("{} bytes to be copied {} a null pointer", size,
+        throw UsageError(fmt::format("{} bytes cannot be copied {} a null pointer", size,
                                      to == nullptr ? "to" : "from"));
     }
     return {.to = reinterpret_cast<std::uintptr_t>(to),
@@ -302,7 +306,7 @@ std::size_t WriterClient::piece_of(std::size_t size) const {
 
 std::uint64_t WriterClient::valid(Ticket const& ticket) const {
     if (ticket.issuer() == issuer_) return ticket.number();
-    throw UsageError("the ticket is another writer's");
+    throw UsageError("the ticket belongs to another writer");
 }
 
 bool WriterClient::is_there(std::uint64_t piece) {
@@ -313,7 +317,7 @@ bool WriterClient::is_there(std::uint64_t piece) {
 template <class Poll>
 void WriterClient::wait_for(Poll&& poll, std::chrono::nanoseconds timeout) {
     if (wait_until(poll, timeout)) return;
-    throw TimeoutError("the device has not copied all of it within the time given");
+    throw TimeoutError("the device did not finish the copy before the timeout");
 }
 
 template <class Poll>

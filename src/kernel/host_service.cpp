@@ -44,7 +44,7 @@ MpmcRingOptions ring_options(std::uint32_t capacity, Sequence first) {
     check_capacity(capacity);
     if (capacity < least_capacity) {
         throw UsageError(
-            fmt::format("a capacity of {}: it is {} at least, room for the messages of a warp",
+            fmt::format("a capacity of {} is too small: a warp's messages need at least {}",
                         capacity, least_capacity));
     }
     return {.capacity = capacity,
@@ -231,9 +231,9 @@ RequestServer::~RequestServer() {
     }
     // A hook that has run has waited.
     if (at_exit_->has_run() ? state_->has_ended() : state_->wait_for_end()) return;
-    say_line("carillon: a function of a " + state_->owner() +
-             " had not returned when its owner went; it and what it holds are left to end with the "
-             "process");
+    say_line("carillon: the function of a " + state_->owner() +
+             " had not returned when its owner was destroyed; the function and its data are left "
+             "in place until the process ends");
     keep_forever(std::move(state_));
     thread_.detach();
 }
@@ -245,7 +245,7 @@ void RequestServer::flush(std::chrono::nanoseconds timeout) const {
     auto const all_served = [&] { return state_->served() >= last; };
     if (HostWait(HostWait::Style::yield).until(all_served, timeout)) return;
     throw TimeoutError("after ", timeout,
-                       fmt::format(" {} of what was sent is not served", last - state_->served()));
+                       fmt::format(" {} requests are still not served", last - state_->served()));
 }
 
 std::uint64_t RequestServer::failures() const { return state_->failures().count(); }

@@ -19,10 +19,9 @@ namespace {
 template <class Requests, class Of>
 void refuse_of_others(Of const& told, std::string_view member, std::string_view type) {
     if (std::same_as<Requests, Of> || told == Of{}) return;
-    throw UsageError(
-        fmt::format("KernelOptions::{} is for another kernel than this one: for a "
-                    "PersistentKernel<Handler, {}>",
-                    member, type));
+    throw UsageError(fmt::format(
+        "KernelOptions::{} is for another type of kernel: PersistentKernel<Handler, {}>", member,
+        type));
 }
 
 // One block for each processor that a client leaves, or for each SM; more would poll in vain.
@@ -50,7 +49,7 @@ void settle(Device const& device, KernelOptions& options) {
     constexpr bool has_memory =
         std::same_as<Requests, Channels> || std::same_as<Requests, WatchedChannels>;
     if (options.memory != nullptr && !has_memory) {
-        throw UsageError("KernelOptions::memory is for a kernel with Channels or WatchedChannels");
+        throw UsageError("KernelOptions::memory needs a kernel with Channels or WatchedChannels");
     }
     if constexpr (std::same_as<Requests, Pool>) {
         std::uint32_t const stripe = options.pool.stripe;
@@ -72,16 +71,17 @@ void check_options(KernelOptions const& options) {
     std::chrono::nanoseconds const host_limit = options.host_limit.value_or(least_host_limit);
     if (blocks_of(options) == 0) throw UsageError("0 blocks: a kernel has at least one block");
     if (host_limit.count() != 0 && host_limit < least_host_limit) {
-        throw UsageError(fmt::format("a host_limit of {}: it is 10 ms or more, or 0 for none",
-                                     duration_text(host_limit)));
+        throw UsageError(
+            fmt::format("a host_limit of {} is too short: use 10 ms or more, or 0 for no limit",
+                        duration_text(host_limit)));
     }
     if (options.lifetime.count() < 0) {
-        throw UsageError(fmt::format("a lifetime of {}: it is 0, for ever, or more",
+        throw UsageError(fmt::format("a lifetime of {} is negative: use 0 for no limit, or more",
                                      duration_text(options.lifetime)));
     }
     if (options.idle.longest_sleep_ns > longest_sleep_ns) {
         using std::chrono::nanoseconds;
-        throw UsageError(fmt::format("a sleep of {}: a GPU sleeps for {} at most",
+        throw UsageError(fmt::format("a sleep of {} is too long: a GPU sleeps for at most {}",
                                      duration_text(nanoseconds(options.idle.longest_sleep_ns)),
                                      duration_text(nanoseconds(longest_sleep_ns))));
     }

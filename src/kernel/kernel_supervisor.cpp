@@ -67,8 +67,8 @@ void KernelSupervisor::let_go(KernelSupervisor* supervisor) noexcept {
         delete supervisor;
     } else if (!process_exits()) {
         say_line(
-            "carillon: the thread that watches a kernel has been within the driver for a "
-            "second; it, the kernel and its memory are left to themselves");
+            "carillon: the thread that watches a kernel has been in the driver for a second; the "
+            "thread, the kernel and its memory are left in place");
     }
 }
 
@@ -122,16 +122,15 @@ void KernelSupervisor::run(RunningKernel kernel) {
     if (!wait.until(all_started, running_.start_by_.left(), check_fault)) {
         ask_to_stop();
         throw TimeoutError(
-            "not every block had started within start_timeout: another kernel "
-            "holds the device, or this one's stream shares a hardware queue "
-            "(CUDA_DEVICE_MAX_CONNECTIONS)");
+            "not every block had started within start_timeout: another kernel occupies the device, "
+            "or streams share a hardware queue (CUDA_DEVICE_MAX_CONNECTIONS)");
     }
     // The watcher begins only after launch() has returned: a launch that waits for its kernel
     // leaves it without a heartbeat until then.
     if (end_reason() == EndReason::host_silent) {
         throw UnsupportedError(why_ended() +
-                               ", since its launch waited for it: CUDA_LAUNCH_BLOCKING "
-                               "is set, or a profiler or debugger does that");
+                               ", because the launch waited for the kernel: unset "
+                               "CUDA_LAUNCH_BLOCKING, or end the profiler or debugger");
     }
     state_ = KernelState::running;
 }
@@ -247,13 +246,14 @@ void KernelSupervisor::drain(std::function<bool()> const& answered,
     }
     auto const check = [&] { require_alive(); };
     if (!ends && !HostWait(HostWait::Style::yield).until(answered, timeout, check)) {
-        throw TimeoutError("not everything is answered after ", timeout,
-                           ": a handler is still at a request, replies that nobody takes leave no "
-                           "room, or a client of another process has not heard of the drain");
+        throw TimeoutError("some requests are still unanswered after ", timeout,
+                           ": a handler has not returned, replies not taken leave no room, or a "
+                           "client in another process has not heard of the drain");
     }
     drained_ = true;
+    ends_drained_ = true;
     if (ends_within(std::max<std::chrono::nanoseconds>(deadline.left(), shortest_end))) return;
-    throw TimeoutError("all is answered, but the kernel has not ended within ", timeout,
+    throw TimeoutError("all requests are answered, but the kernel has not ended within ", timeout,
                        ", nor within a second of the last answer; a handler may not have returned");
 }
 
@@ -295,7 +295,8 @@ KernelState KernelSupervisor::state() const {
 
 void KernelSupervisor::require_block(unsigned block) const {
     if (block < blocks()) return;
-    throw UsageError(fmt::format("there is no block {}: there are {}", block, blocks()));
+    throw UsageError(
+        fmt::format("there is no block {}: the kernel has {} (from 0)", block, blocks()));
 }
 
 BlockActivity KernelSupervisor::activity(unsigned block, bool outstanding) const {
@@ -328,8 +329,9 @@ void KernelSupervisor::require_open() const {
         std::rethrow_exception(failure_);
     }
     if (state == KernelState::draining) {
-        throw StoppedError("the kernel is draining: it takes no more requests");
+        throw StoppedError("the kernel is draining and takes no more requests");
     }
+    if (ends_drained_) throw StoppedError("the kernel was drained and has stopped");
     throw StoppedError(told_to_stop_ ? "the kernel was stopped" : why_ended());
 }
 
@@ -351,10 +353,10 @@ std::string KernelSupervisor::why_ended() const {
     switch (end_reason()) {
         case EndReason::host_silent:
             return fmt::format(
-                "the kernel has ended: it had heard nothing from this process for {}",
+                "the kernel has ended: it had no heartbeat from this process for {} (host_limit)",
                 duration_text(host_limit_));
         case EndReason::lifetime:
-            return "the kernel has ended: its lifetime was over";
+            return "the kernel has ended: its lifetime is over";
         default:
             return "the kernel has ended";
     }

@@ -74,7 +74,7 @@ void LogRegistry::require_sound() const {
 
 std::string log_text(LogRegistry const& registry, LogMessage const& message) {
     auto const entry = registry.find(message.id);
-    if (!entry) return fmt::format("a message whose text, {:#010x}, is not known", message.id);
+    if (!entry) return fmt::format("a message with an unknown text, {:#010x}", message.id);
     try {
         return format(*entry, message.arguments);
     } catch (fmt::format_error const& error) {

@@ -84,7 +84,7 @@ void throw_status(std::uint32_t status, std::uint32_t code, char const* command)
         throw HandlerError(type_name(command), code);
     }
     throw UsageError(
-        fmt::format("the kernel knows no command with the opcode of {}", type_name(command)));
+        fmt::format("the kernel has no command with the opcode of {}", type_name(command)));
 }
 
 }  // namespace carillon::detail

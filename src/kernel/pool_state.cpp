@@ -17,20 +17,20 @@ void require_pool(KernelOptions const& options, unsigned threads) {
     check_options(options);
     check_capacity(options.capacity);
     if (pool.clients == 0 || pool.replies == 0) {
-        throw UsageError("no client, or no reply, could ever be outstanding");
+        throw UsageError("Pool::clients and Pool::replies must be at least 1");
     }
     require_senders(pool.clients);
     require_reply_slots(std::uint64_t{pool.clients} * pool.replies);
     if (pool.stripe > 1 && threads > 1) {
         throw UsageError(
-            fmt::format("a stripe of {}: the threads of a block that run a handler together take "
-                        "one request at a time",
+            fmt::format("a stripe of {} is too large: a block whose threads run the handler "
+                        "together takes one request at a time",
                         pool.stripe));
     }
     if (std::uint64_t{blocks_of(options)} * pool.stripe > options.capacity) {
-        throw UsageError(
-            fmt::format("{} blocks that take {} requests at a time share a ring of {} slots",
-                        blocks_of(options), pool.stripe, options.capacity));
+        throw UsageError(fmt::format(
+            "{} blocks that take {} requests at a time need more than the ring's {} slots",
+            blocks_of(options), pool.stripe, options.capacity));
     }
     require_stripe(pool.stripe, options.capacity);
 }

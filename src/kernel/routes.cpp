@@ -30,7 +30,8 @@ std::shared_ptr<ChannelMemory> memory_for(Device const& device, KernelOptions co
     }
     auto checked = checked_memory(device, options.memory, 0, shape, false);
     if (channels > checked->channels()) {
-        throw UsageError("more blocks than the memory has channels for them");
+        throw UsageError(fmt::format("the kernel needs {} channels, but the memory has {}",
+                                     channels, checked->channels()));
     }
     return ChannelMemory::taken_by_kernel(std::move(checked));
 }
@@ -54,7 +55,7 @@ ChannelPlacement place_blocks(unsigned blocks, PlacementProfile const& profile) 
         std::uint32_t const sm = i < profile.sms.size() ? profile.sms[i].id : any_sm;
         placement.blocks.push_back({.sm = sm, .location = {i, i}});
     }
-    placement.why_not = "a ring is larger than a page: only its SM was chosen";
+    placement.why_not = "a ring is larger than a page, so only its SM was chosen";
     return placement;
 }
 
@@ -78,17 +79,23 @@ std::string why_not(Device const& device, KernelOptions const& options, unsigned
         return "a block with an express channel (Channels::express) is not placed";
     }
     if (threads != 1) {
-        return "a block of several threads is not placed, nor a warp that serves long messages";
+        return "a block of several threads, or a warp that serves long messages, is not placed";
     }
     if (device.info().memory_source == MemorySource::host) return "its rings are in host memory";
     auto const most = static_cast<unsigned>(device.info().sm_count.value_or(64));
     if (blocks_of(options) > most) {
-        return fmt::format("{} blocks are more than there are places", blocks_of(options));
+        return fmt::format("{} blocks are more than the {} places", blocks_of(options), most);
     }
     return {};
 }
 
 }  // namespace
+
+void throw_no_channel(unsigned index, std::size_t channels) {
+    if (channels == 0) throw UsageError("the kernel has no express channels (Channels::express)");
+    throw UsageError(
+        fmt::format("there is no channel {}: the kernel has {} (from 0)", index, channels));
+}
 
 PlacedMemory place_kernel(Device const& device, KernelOptions const& options,
                           ChannelShape const& shape, unsigned threads, LaunchProbe launch) {
@@ -98,11 +105,11 @@ PlacedMemory place_kernel(Device const& device, KernelOptions const& options,
     auto const anywhere = [&](std::string why) {
         return PlacedMemory{memory_for(device, options, channels, shape), {{}, std::move(why)}};
     };
-    if (options.memory != nullptr) return anywhere("the caller brought the memory");
-    if (requests.placement == Placement::off) return anywhere("not asked for");
+    if (options.memory != nullptr) return anywhere("the caller gave the memory");
+    if (requests.placement == Placement::off) return anywhere("not requested");
     check_capacity(options.capacity);
     if (requests.profile != nullptr && requests.profile->uuid != device.info().uuid) {
-        throw UsageError("the profile is of another device");
+        throw UsageError("the profile is for another device");
     }
     bool const must = requests.placement == Placement::tuned;
     std::string why = why_not(device, options, threads);
@@ -125,8 +132,8 @@ std::shared_ptr<ChannelMemory> watched_memory(Device const& device, KernelOption
     check_options(options);
     unsigned const each = options.watched.per_block;
     if (each < 2 || each > doorbells_per_block) {
-        throw UsageError(fmt::format("{} channels a block: one warp watches 2 to {}", each,
-                                     doorbells_per_block));
+        throw UsageError(fmt::format("{} channels per block requested: one warp watches 2 to {}",
+                                     each, doorbells_per_block));
     }
     return memory_for(device, options, channels_of_blocks(options, each), shape);
 }

@@ -74,10 +74,10 @@ BytesRequests::BytesRequests(Device const& device, BytesType const& request_byte
     : BytesRequests(request_bytes, reply_bytes, options, of) {
     if (!device.emulated()) {
         throw UnsupportedError(
-            "the device is a GPU, whose handlers are text (compile_handler) or C++ "
+            "the device is a GPU: its handlers are text (compile_handler) or C++ "
             "(PersistentKernel)");
     }
-    if (handler == nullptr) throw UsageError("there is no handler");
+    if (handler == nullptr) throw UsageError("the handler is a null pointer");
     function = handler;
     user = of_caller;
 }
@@ -125,14 +125,14 @@ void BytesRoute::connect(Device const& device, BytesRequests const& options,
 
 ClientList<BytesRoute::Client> const& BytesRoute::channels() const {
     if (!leases_) return channels_;
-    throw UsageError("its clients are other processes', which connect to its server");
+    throw UsageError("the kernel's clients are in other processes, which connect to its server");
 }
 
 std::shared_ptr<Lender> const& BytesRoute::leases() const {
     if (leases_) return leases_;
     throw UsageError(
-        "the kernel is not for clients of other processes: of_others (C++), for_others (C) or "
-        "shared=True (Python) makes it so");
+        "the kernel is not for clients in other processes: make it with of_others (C++), "
+        "for_others (C) or shared=True (Python)");
 }
 
 bool BytesRoute::all_answered() const {

@@ -75,7 +75,7 @@ struct CompiledHere {
 // Throws UsageError for a text with a byte 0, at which NVRTC would stop.
 void require_no_zero(std::string_view what, std::string_view text) {
     if (text.find('\0') == text.npos) return;
-    throw UsageError(fmt::format("{} has a byte 0 in it", what));
+    throw UsageError(fmt::format("{} contains a byte 0", what));
 }
 void require_texts(std::string_view text, HandlerOptions const& options) {
     require_no_zero("the handler's text", text);
@@ -91,9 +91,9 @@ std::string architecture(Nvrtc const& nvrtc, int compute_capability) {
     if (std::ranges::find(all, compute_capability) != all.end()) {
         return fmt::format("sm_{}", compute_capability);
     }
-    throw UnsupportedError(
-        fmt::format("NVRTC {} makes no machine code for compute capability {}.{}", nvrtc.version(),
-                    compute_capability / 10, compute_capability % 10));
+    throw UnsupportedError(fmt::format("NVRTC {} does not support compute capability {}.{}",
+                                       nvrtc.version(), compute_capability / 10,
+                                       compute_capability % 10));
 }
 
 std::vector<std::string> compiler_options(HandlerOptions const& options, std::string const& arch,
@@ -236,7 +236,7 @@ void HandlerCode::load(Device const& device) {
     int const capability = device.info().compute_capability.value_or(0);
     if (!device.emulated() && capability != compute_capability) {
         throw UsageError(
-            fmt::format("the handler was compiled for compute capability {}, this GPU has {}",
+            fmt::format("the handler was compiled for compute capability {}, but this GPU has {}",
                         compute_capability, capability));
     }
     std::lock_guard const lock(mutex_);
@@ -293,7 +293,7 @@ CompiledHandler compile_handler(Device const& device, std::string_view text,
     return detail::in_call("compile_handler", [&] {
         if (device.emulated()) {
             throw UnsupportedError(
-                "the device is emulated, whose handlers are functions: text is for GPUs");
+                "the device is emulated: its handlers are functions, and text is for GPUs");
         }
         auto code = detail::compiled(device.info().compute_capability.value_or(0), text, request,
                                      reply, options);

@@ -135,10 +135,9 @@ fs::path find_headers(fs::path const& chosen) {
     for (char const* folder : {"/usr/local/include", "/usr/include"}) {
         if (has_headers(folder)) return folder;
     }
-    throw UnsupportedError(
-        fmt::format("Carillon's headers are not found near {}: set CARILLON_HEADERS to the folder "
-                    "that has carillon/",
-                    own_file().string()));
+    throw UnsupportedError(fmt::format(
+        "found no Carillon headers near {}: set CARILLON_HEADERS to the folder that has carillon/",
+        own_file().string()));
 }
 
 std::uint64_t hash_of_headers(fs::path const& folder) {
@@ -192,7 +191,7 @@ TextKernelFacts facts_of(std::string_view cubin) {
         return {static_cast<unsigned>(size_of_symbol(cubin, "carillon_threads")),
                 size_of_symbol(cubin, "carillon_forms") == 2};
     } catch (std::out_of_range const&) {
-        throw FormatError("the compiled handler is no machine code of a text's kernels");
+        throw FormatError("the compiled handler has no machine code of a text's kernels");
     }
 }
 

@@ -93,9 +93,8 @@ constexpr int nvrtc_compilation_failed = 6;
 
 constexpr ToolkitLibrary nvrtc_library{
     "libnvrtc.so", "CARILLON_NVRTC",
-    "a handler's text is compiled by NVRTC of CUDA 12.4 or later: install the CUDA toolkit, or its "
-    "Python wheel nvidia-cuda-nvrtc, and where it is not found set CARILLON_NVRTC to the path of "
-    "libnvrtc.so"};
+    "a handler's text needs NVRTC of CUDA 12.4 or later: install the CUDA toolkit or its Python "
+    "wheel nvidia-cuda-nvrtc, or set CARILLON_NVRTC to the path of libnvrtc.so"};
 
 }  // namespace
 
@@ -183,7 +182,7 @@ Nvrtc::Compiled Nvrtc::compile(NvrtcProgram const& program,
     if (result == nvrtc_compilation_failed) throw CompileError(log());
     if (result == nvrtc_invalid_option) {
         throw UsageError(
-            fmt::format("NVRTC {} does not take these compiler options: {}", version(), log()));
+            fmt::format("NVRTC {} rejects these compiler options: {}", version(), log()));
     }
     nvrtc.check(result, "nvrtcCompileProgram");
     bool const lto = std::find(options.begin(), options.end(), "-dlto") != options.end();
@@ -196,9 +195,8 @@ namespace {
 
 constexpr ToolkitLibrary jit_link_library{
     "libnvJitLink.so", "CARILLON_NVJITLINK",
-    "functions in LTO-IR are linked by nvJitLink of CUDA 12.4 or later: install the CUDA toolkit, "
-    "or its Python wheel nvidia-nvjitlink, and where it is not found set CARILLON_NVJITLINK to the "
-    "path of libnvJitLink.so"};
+    "functions in LTO-IR need nvJitLink of CUDA 12.4 or later: install the CUDA toolkit or its "
+    "Python wheel nvidia-nvjitlink, or set CARILLON_NVJITLINK to the path of libnvJitLink.so"};
 
 // The values of nvJitLink.h.
 using LinkHandle = void*;
@@ -238,7 +236,7 @@ std::string link_parts(std::filesystem::path const& library, std::string const& 
     LinkHandle handle = nullptr;
     auto const check = [&](int result) {
         if (result == 0) return;
-        std::string log = "it says no";
+        std::string log = "nvJitLink gave no reason";
         std::size_t size = 0;
         if (handle != nullptr && linker.log_size(handle, &size) == 0 && size > 1) {
             log = trimmed(bytes_of(handle, linker.log_size, linker.log, [](int) {}));

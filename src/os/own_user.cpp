@@ -38,7 +38,7 @@ bool maps_all(char const* file) {
 
 void require_possible_number(std::string_view field, uid_t number) {
     if (number != UINT32_MAX) return;
-    throw UsageError(fmt::format("{} is {}, which is nobody's number", field, number));
+    throw UsageError(fmt::format("{} is {}, which names no user or group", field, number));
 }
 
 bool is_nameless_user(uid_t user) {
@@ -77,8 +77,8 @@ bool can_open(unsigned count, std::size_t end) {
 
 std::string why_no_descriptor(uid_t user, std::string_view whose) {
     return fmt::format(
-        "this process has {} or more descriptors open and may have {} (RLIMIT_NOFILE): the others "
-        "are kept for {}",
+        "this process has at least {} of {} descriptors open (RLIMIT_NOFILE), and the rest is "
+        "reserved for {}",
         descriptors_for(user), limit_of_descriptors(), whose);
 }
 

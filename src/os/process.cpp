@@ -30,8 +30,8 @@ std::size_t whole_pages(void* where, std::size_t size) noexcept {
 void throw_inherited() {
     (void)forks_are_counted;  // every caller that can throw this counts
     throw ForkError(
-        "this process is a child, forked from the one that made what it uses here, which goes on "
-        "using it: open a device of its own, or fork before");
+        "the parent process made this object, and fork() does not pass it on: open a device in the "
+        "child, or fork before");
 }
 
 void keep_from_children(void* where, std::size_t size) noexcept {

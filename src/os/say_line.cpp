@@ -162,7 +162,7 @@ class LineWriter {
         try {
             next_->insert(
                 0, fmt::format(
-                       "carillon: {} lines before this one were lost: stderr did not take them\n",
+                       "carillon: {} lines before this one were lost: stderr did not accept them\n",
                        told_));
             lines_lost -= told_;
         } catch (...) {  // no memory: the next line reports them

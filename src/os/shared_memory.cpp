@@ -21,8 +21,8 @@ void require_file_size(std::string_view call, std::size_t size) {
     ::rlimit limit{};
     if (::getrlimit(RLIMIT_FSIZE, &limit) != 0 || size <= limit.rlim_cur) return;
     throw SystemError(call, EFBIG,
-                      fmt::format("{} bytes are asked for, and files of this process may have {} "
-                                  "(RLIMIT_FSIZE, ulimit -f), shared memory too",
+                      fmt::format("{} bytes requested, but files and shared memory of this process "
+                                  "may have {} (RLIMIT_FSIZE, ulimit -f)",
                                   size, limit.rlim_cur));
 }
 
@@ -76,8 +76,9 @@ bool is_sealed_against_writing(FileDescriptor const& file) noexcept {
 void seal_against_new_writers(FileDescriptor const& file) {
     if (::fcntl(file.get(), F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) == 0) return;
     if (errno != EINVAL) throw SystemError("fcntl(F_ADD_SEALS)", errno);
-    throw UnsupportedError("fcntl(F_ADD_SEALS)",
-                           "this system cannot seal memory against new writers (Linux 5.1)");
+    throw UnsupportedError(
+        "fcntl(F_ADD_SEALS)",
+        "this system cannot seal memory against new writers: it needs Linux 5.1");
 }
 
 void require_shared_memory(FileDescriptor const& file, std::size_t size) {
@@ -91,7 +92,7 @@ void require_shared_memory(FileDescriptor const& file, std::size_t size) {
     auto const bytes = static_cast<std::size_t>(found.st_size);
     if (bytes != size || bytes == 0) {
         throw UsageError(
-            fmt::format("the shared memory has {} bytes, {} were announced", bytes, size));
+            fmt::format("the shared memory has {} bytes, not the announced {}", bytes, size));
     }
 }
 

@@ -26,8 +26,8 @@ pthread_t Thread::start(void* (*run)(void*), void* task) {
     }
     if (error == 0) return handle;
     throw SystemError("pthread_create", error,
-                      "a limit of threads, of this user, this container or the machine, or of "
-                      "memory for their stacks");
+                      "the limit of threads (of the user, the container or the machine) or the "
+                      "memory for their stacks is used up");
 }
 
 }  // namespace carillon::detail

@@ -53,7 +53,7 @@ bool somebody_listens(std::filesystem::path const& path) {
     // EAGAIN: the listener's queue is full. EPROTOTYPE: it is not of our type.
     if (errno == EAGAIN || errno == EPROTOTYPE) return true;
     if (errno == ECONNREFUSED || errno == ENOENT) return false;
-    fail_listening("connect", path, "whether somebody listens there cannot be told");
+    fail_listening("connect", path, "cannot find out whether a process listens there");
 }
 
 // The caller holds the lock: nobody puts a new one there meanwhile.
@@ -63,14 +63,14 @@ void remove_stale(std::filesystem::path const& path) {
         if (errno == ENOENT) return;
         fail_listening("lstat", path);
     }
-    if (!S_ISSOCK(file.st_mode)) throw_taken(path, "a file that is not a socket is there");
-    if (somebody_listens(path)) throw_taken(path, "somebody listens there");
+    if (!S_ISSOCK(file.st_mode)) throw_taken(path, "it is a file, not a socket");
+    if (somebody_listens(path)) throw_taken(path, "another process listens there");
     if (::unlink(path.c_str()) != 0 && errno != ENOENT) fail_listening("unlink", path);
 }
 
 OwnDescriptor socket_for(std::filesystem::path const& path, mode_t mode) {
     if ((mode & ~mode_t{0777}) != 0) {
-        throw UsageError(fmt::format("{:o} is no mode of a socket", mode));
+        throw UsageError(fmt::format("{:o} is not a socket mode (0 to 777)", mode));
     }
     remove_stale(path);
     return new_unix_socket();

@@ -56,8 +56,8 @@ bool says_closed(int error) {
 void check_sent(std::size_t bytes, std::size_t descriptors) {
     if (bytes != 0 && bytes <= most_socket_bytes && descriptors <= most_socket_descriptors) return;
     throw UsageError(
-        fmt::format("a message of {} bytes with {} descriptors: it can have 1 to {} bytes and up "
-                    "to {} descriptors",
+        fmt::format("a message of {} bytes with {} descriptors: the limits are 1 to {} bytes and "
+                    "{} descriptors",
                     bytes, descriptors, most_socket_bytes, most_socket_descriptors));
 }
 
@@ -116,17 +116,17 @@ ssize_t receive_into(int fd, ::msghdr& header) {
 std::string_view why_not_connected(int error, std::filesystem::path const& path) {
     struct ::stat file {};
     bool const there = ::stat(path.c_str(), &file) == 0;
-    if (there && !S_ISSOCK(file.st_mode)) return "that is not a socket";
+    if (there && !S_ISSOCK(file.st_mode)) return "the file is not a socket";
     switch (error) {
         case ENOENT:
-            return "there is no such socket: its owner does not run yet, or has another path";
+            return "there is no such socket: start its owner, or give the owner's path";
         case ECONNREFUSED:
-            return "nobody listens there: the process that did has ended";
+            return "no process listens there: the owner has ended";
         case EACCES:
         case EPERM:
-            return "this user may not write to that socket, or not go through a folder";
+            return "this user may not write to the socket or search a folder of its path";
         case EPROTOTYPE:
-            return "that is a socket of another program";
+            return "the socket belongs to another program";
         default:
             return {};
     }
@@ -259,9 +259,9 @@ UnixSocket connect_unix(std::filesystem::path const& path, std::chrono::nanoseco
                               why_not_connected(error, path));
         }
         if (deadline.passed()) {
-            throw TimeoutError(fmt::format(
-                "the process that listens at {} took up no connection within the time given",
-                path.string()));
+            throw TimeoutError(
+                fmt::format("the process at {} did not accept the connection before the timeout",
+                            path.string()));
         }
     }
 }
@@ -278,14 +278,14 @@ OwnDescriptor new_unix_socket() {
     address.sun_family = AF_UNIX;
     std::string const& text = path.native();
     constexpr std::size_t most = longest_unix_path;
-    if (text.empty()) throw UsageError("the path of the socket is empty, or a null pointer");
+    if (text.empty()) throw UsageError("the path of the socket is empty or a null pointer");
     // Linux takes what follows one for a name in no folder, or cuts the path.
     if (text.find('\0') != std::string::npos) {
-        throw UsageError("the path of the socket has a byte 0 in it");
+        throw UsageError("the path of the socket contains a byte 0");
     }
     if (text.size() > most) {
         throw UsageError(
-            fmt::format("{}: the path of a socket has {} bytes at most, this one has {}", text,
+            fmt::format("{}: the path of a socket has at most {} bytes, this one has {}", text,
                         most, text.size()));
     }
     text.copy(address.sun_path, most);
@@ -297,8 +297,8 @@ std::filesystem::path absolute_path(std::filesystem::path const& path) {
     std::error_code error;
     std::filesystem::path absolute = std::filesystem::absolute(path, error);
     if (!error) return absolute;
-    throw SystemError(fmt::format("find the folder of {}", path.string()), error.value(),
-                      "the path is relative, and the current folder may have been removed");
+    throw SystemError(fmt::format("find the current folder for {}", path.string()), error.value(),
+                      "the path is relative, and the current folder may be gone");
 }
 
 int connect_once(int fd, ::sockaddr_un const& address) {

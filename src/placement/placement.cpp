@@ -172,13 +172,13 @@ std::vector<RankedProcessor> ranked_sms(Prober const& prober, std::vector<RolePa
 
 ChannelPlacement place_channels(Device const& device, ChannelMemory& candidates, unsigned blocks,
                                 PlacementProfile const& profile, LaunchProbe launch) {
-    if (blocks == 0) throw UsageError("at least one block is needed");
+    if (blocks == 0) throw UsageError("0 blocks requested: at least one is needed");
     if (blocks > candidates.channels()) {
         throw UsageError(
             fmt::format("{} candidates are too few for {} blocks", candidates.channels(), blocks));
     }
     if (candidates.channels() > most_candidates) {
-        throw UsageError(fmt::format("{} candidates are too many: {} will do",
+        throw UsageError(fmt::format("{} candidates are too many: use at most {}",
                                      candidates.channels(), most_candidates));
     }
     std::vector<std::uint32_t> wanted(blocks, any_sm);
@@ -202,7 +202,8 @@ ChannelPlacement place_channels(Device const& device, ChannelMemory& candidates,
 PlacementProfile tune(Device const& device, TuneOptions const& options, LaunchProbe launch) {
     if (options.seconds == 0 || options.seconds > 86'400 || options.rounds == 0 ||
         options.rounds > 10'000) {
-        throw UsageError("1 to 86400 seconds and 1 to 10000 rounds are possible");
+        throw UsageError(
+            "TuneOptions::seconds is 1 to 86400 and TuneOptions::rounds is 1 to 10000");
     }
     DeviceInfo const& info = device.info();
     // One block for each SM: the scheduler spreads the first ones over all of them.

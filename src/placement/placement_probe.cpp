@@ -134,7 +134,7 @@ void Prober::ask_to_stop() {
 void Prober::stop() {
     ask_to_stop();
     if (!running_.wait(end_limit)) {
-        throw TimeoutError("its blocks have not ended");
+        throw TimeoutError("the probe's blocks have not ended");
     }
     stopped_ = true;
     memory_.reset();

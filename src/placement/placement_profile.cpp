@@ -50,23 +50,23 @@ json spread_to_json(LatencySpread const& spread) {
 double time_from_json(json const& value) {
     if (!value.is_number()) refuse("a time is not a number");
     auto const ns = value.get<double>();
-    if (!std::isfinite(ns) || ns < 0) refuse("a time is negative or without end");
+    if (!std::isfinite(ns) || ns < 0) refuse("a time is negative or infinite");
     return ns;
 }
 
 std::vector<RankedProcessor> ranks_from_json(json const& value, char const* what) {
-    if (!value.is_array()) refuse(fmt::format("{} is no list", what));
+    if (!value.is_array()) refuse(fmt::format("{} is not a list", what));
     std::vector<RankedProcessor> locations;
     std::set<std::uint32_t> seen;
     for (json const& each : value) {
         json const& id = each.at("id");
         if (!id.is_number_unsigned() ||
             id.get<std::uint64_t>() > std::numeric_limits<std::uint16_t>::max()) {
-            refuse(fmt::format("{} has an id that is no number up to 65535", what));
+            refuse(fmt::format("{} has an id that is not a number from 0 to 65535", what));
         }
         locations.push_back({id.get<std::uint32_t>(), time_from_json(each.at("p50_ns"))});
         if (!seen.insert(locations.back().id).second) {
-            refuse(fmt::format("{} has {} twice", what, locations.back().id));
+            refuse(fmt::format("{} has the id {} twice", what, locations.back().id));
         }
     }
     return locations;
@@ -79,11 +79,11 @@ LatencySpread spread_from_json(json const& value) {
 
 PlacementProfile from_json(json const& value) {
     if (!value.is_object() || value.value("format", json()) != format_name) {
-        refuse("it is no placement profile");
+        refuse("the file is not a placement profile");
     }
     if (value.at("version") != format_version) {
-        refuse(
-            fmt::format("it is of version {}, not {}", value.at("version").dump(), format_version));
+        refuse(fmt::format("the profile has version {}, not {}; `carillon tune` makes a new one",
+                           value.at("version").dump(), format_version));
     }
     PlacementProfile profile;
     profile.uuid = value.at("uuid").get<std::string>();
@@ -94,7 +94,7 @@ PlacementProfile from_json(json const& value) {
     profile.device = value.at("device").get<std::string>();
     profile.driver = value.at("driver").get<std::string>();
     profile.date = value.at("date").get<std::string>();
-    if (profile.sms.empty()) refuse("it has no SMs");
+    if (profile.sms.empty()) refuse("the profile has no SMs");
     return profile;
 }
 
@@ -132,8 +132,9 @@ PlacementProfile load_placement_profile(PathArgument const& path, DeviceInfo con
             auto const shown = [](std::string const& uuid) {
                 return uuid.empty() ? "emulated" : uuid;
             };
-            throw FormatError(fmt::format("{}: it is of {}, not of {}", path, shown(profile.uuid),
-                                          shown(info.uuid)));
+            throw FormatError(fmt::format(
+                "{}: the profile is for {}, not for {}; `carillon tune` makes a new one", path,
+                shown(profile.uuid), shown(info.uuid)));
         }
         return profile;
     });
@@ -145,7 +146,7 @@ void save_placement_profile(PlacementProfile const& profile, PathArgument const&
         auto const folder = std::filesystem::path(path).parent_path();
         if (!folder.empty()) std::filesystem::create_directories(folder, error);
         if (error) {
-            throw SystemError("make folders of " + path, error.value());
+            throw SystemError("make the folders of " + path, error.value());
         }
         json const value{{"format", format_name},
                          {"version", format_version},
@@ -168,7 +169,8 @@ std::optional<PlacementProfile> find_placement_profile(DeviceInfo const& info,
     try {
         std::filesystem::path const path = placement_profile_path(info);
         if (std::filesystem::exists(path)) return load_placement_profile(path, info);
-        why_not = fmt::format("no profile at {} (carillon tune makes one)", path.string());
+        why_not =
+            fmt::format("there is no profile at {} (`carillon tune` makes one)", path.string());
     } catch (std::exception const& error) {  // nobody asked for this file by name
         why_not = error.what();
     }

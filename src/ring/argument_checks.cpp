@@ -32,14 +32,16 @@ void check_shared(std::uint32_t capacity, unsigned readers, Sequence first) {
     check_first(first);
     constexpr unsigned most_readers = 1024;
     if (readers == 0 || readers > most_readers) {
-        throw UsageError(fmt::format("{} readers: there are 1 to {}", readers, most_readers));
+        throw UsageError(
+            fmt::format("{} readers requested: there can be 1 to {}", readers, most_readers));
     }
 }
 
 std::uint32_t checked_chunk_bytes(std::size_t bytes) {
     constexpr std::size_t largest = std::numeric_limits<std::uint32_t>::max();
     if (bytes != 0 && bytes <= largest) return static_cast<std::uint32_t>(bytes);
-    throw UsageError(fmt::format("chunks of {} bytes: they have 1 to {}", bytes, largest));
+    throw UsageError(
+        fmt::format("chunks of {} bytes requested: a chunk has 1 to {}", bytes, largest));
 }
 
 std::shared_ptr<ChannelMemory> checked_memory(Device const& device,
@@ -47,17 +49,17 @@ std::shared_ptr<ChannelMemory> checked_memory(Device const& device,
                                               ChannelShape const& shape, bool for_its_kernel) {
     if (memory == nullptr) throw UsageError("the ChannelMemory is a null pointer");
     if (!device.owns(memory->device_memory())) {
-        throw UsageError("the ChannelMemory is another device's");
+        throw UsageError("the ChannelMemory belongs to another device");
     }
     if (index >= memory->channels()) {
-        throw UsageError(fmt::format("there is no channel {} in a ChannelMemory of {}", index,
-                                     memory->channels()));
+        throw UsageError(fmt::format("there is no channel {}: the ChannelMemory has {} (from 0)",
+                                     index, memory->channels()));
     }
     ChannelShape const& has = memory->shape();
     if (has.request_lines < shape.request_lines || has.reply_lines < shape.reply_lines) {
         throw UsageError(fmt::format(
-            "the ChannelMemory has slots of {} lines for requests and {} for replies, the messages "
-            "need {} and {}: ChannelShape::of says it",
+            "the ChannelMemory has slots of {} lines for requests and {} for replies, but the "
+            "messages need {} and {}: use ChannelShape::of",
             has.request_lines, has.reply_lines, shape.request_lines, shape.reply_lines));
     }
     if (!for_its_kernel) memory->require_no_kernel();

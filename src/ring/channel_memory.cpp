@@ -25,11 +25,11 @@ struct LargestMessage {
 detail::Sequence checked(unsigned channels, ChannelShape const& shape, detail::Sequence first) {
     detail::check_first(first);
     detail::check_capacity(shape.capacity);
-    if (channels == 0) throw UsageError("at least one channel is needed");
+    if (channels == 0) throw UsageError("0 channels requested: at least one is needed");
     for (std::uint32_t const lines : {shape.request_lines, shape.reply_lines}) {
         if (std::has_single_bit(lines) && lines <= detail::slot_lines_of<LargestMessage>) continue;
         throw UsageError(
-            fmt::format("slots of {} lines: ChannelShape::of says how many there are", lines));
+            fmt::format("slots of {} lines are not possible: use ChannelShape::of", lines));
     }
     return first;
 }
@@ -52,7 +52,8 @@ std::vector<std::uint32_t> all_parts(std::vector<std::uint32_t> given, unsigned 
     std::vector<bool> used(channels);
     for (std::uint32_t part : given) {
         if (part >= channels) {
-            throw UsageError(fmt::format("part {} of {} is not there", part, channels));
+            throw UsageError(
+                fmt::format("there is no part {}: the memory has {} (from 0)", part, channels));
         }
         if (used[part]) throw UsageError(fmt::format("part {} is given twice", part));
         used[part] = true;
@@ -64,7 +65,8 @@ std::vector<std::uint32_t> all_parts(std::vector<std::uint32_t> given, unsigned 
 }
 
 [[noreturn]] void throw_has_kernel() {
-    throw UsageError("a PersistentKernel has the ChannelMemory: let it go first, with its clients");
+    throw UsageError(
+        "a PersistentKernel uses the ChannelMemory: destroy the kernel and its clients first");
 }
 
 }  // namespace

@@ -82,7 +82,10 @@ Sequence ChunkRingState::claim(std::chrono::nanoseconds timeout) {
             return claimed != 0;
         },
         timeout);
-    if (!in_time) throw TimeoutError("no chunk was released");
+    if (!in_time) {
+        throw TimeoutError("no chunk was released within ", timeout,
+                           fmt::format(" ({} chunks)", chunks()));
+    }
     return claimed;
 }
 
@@ -93,8 +96,8 @@ void ChunkRingState::fill(Sequence sequence, std::size_t offset,
 
 void ChunkRingState::require(std::size_t offset, std::size_t size) const {
     if (offset <= end_.chunk_bytes && size <= end_.chunk_bytes - offset) return;
-    throw UsageError(fmt::format("{} bytes from byte {} on, of a chunk of {} bytes", size, offset,
-                                 end_.chunk_bytes));
+    throw UsageError(fmt::format("{} bytes from byte {} on exceed the chunk of {} bytes", size,
+                                 offset, end_.chunk_bytes));
 }
 
 }  // namespace carillon::detail
@@ -102,7 +105,7 @@ void ChunkRingState::require(std::size_t offset, std::size_t size) const {
 namespace carillon {
 
 detail::ChunkRingState& ClaimedChunk::state() const {
-    if (!state_) throw UsageError("the chunk was committed already, or moved away");
+    if (!state_) throw UsageError("the chunk was committed or moved from");
     state_->mark().require_own();
     return *state_;
 }

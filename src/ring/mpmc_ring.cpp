@@ -19,18 +19,18 @@ void check(MpmcRingOptions const& options, Direction direction) {
     check_first(options.for_tests.first);
     if ((options.for_tests.first - 1) % options.stripe != 0) {
         throw UsageError(fmt::format(
-            "the first message's number, {}, is not 1 more than a multiple of a stripe, {}",
+            "the first message's number, {}, is not 1 more than a multiple of the stripe, {}",
             options.for_tests.first, options.stripe));
     }
     // A warp claims for all of its lanes at once, and all but one slot of a stripe may be in use.
     if (direction == Direction::to_host && options.capacity - options.stripe + 1 < lanes_per_warp) {
         throw UsageError(fmt::format(
-            "a capacity of {} with stripes of {} never has room for the messages of a warp, {}",
+            "a capacity of {} with stripes of {} never has room for a warp's {} messages",
             options.capacity, options.stripe, lanes_per_warp));
     }
     require_senders(options.producers);
     if (options.consumers == 0) {
-        throw UsageError("MpmcRingOptions::consumers is 0: nobody could ever take a message");
+        throw UsageError("MpmcRingOptions::consumers is 0: at least one is needed");
     }
 }
 
@@ -103,8 +103,8 @@ unsigned MpmcRingState::enter_consumer(ConsumerRecord& record) {
     if (!number && recover_consumers() != 0) number = consumers.try_enter();
     if (!number) {
         throw UsageError(
-            fmt::format("all {} consumers of the ring are in use (MpmcRingOptions::consumers; a "
-                        "stripe for each)",
+            fmt::format("all {} consumers of the ring are in use (MpmcRingOptions::consumers, at "
+                        "most one per stripe)",
                         consumers.size()));
     }
     consumer_records[consumers.index(*number)].store(&record, std::memory_order_relaxed);
@@ -114,7 +114,7 @@ unsigned MpmcRingState::enter_consumer(ConsumerRecord& record) {
 void throw_maker_ended(std::string_view what) {
     throw UsageError(
         fmt::format("the thread that made this {} has ended, and another {} may have its place and "
-                    "its messages: let each thread make its own",
+                    "its messages: each thread must make its own",
                     what, what));
 }
 

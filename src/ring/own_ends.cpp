@@ -35,11 +35,11 @@ ChannelParts own_channel(Device const& device, ChannelShape const& shape) {
 }
 
 ChannelView device_channel(ChannelParts const& parts) {
-    if (parts.memory == nullptr) throw UsageError("the kernel is another process's");
+    if (parts.memory == nullptr) throw UsageError("the kernel belongs to another process");
     if (parts.kernel != nullptr) {
         throw UsageError(
-            "a block of the PersistentKernel has this end: one of a Channel that you make is for a "
-            "kernel that you write");
+            "a block of the PersistentKernel has this end: for a kernel of your own, make a "
+            "Channel");
     }
     return parts.memory->device_view().channel(parts.index);
 }

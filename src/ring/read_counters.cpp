@@ -107,7 +107,7 @@ char const* CounterWatch::wrong(Read const& read, std::uint32_t capacity) {
     if (backwards) return "its count of requests runs backwards";
     if (taken > submitted) return "it has taken more replies than it has sent requests";
     if (submitted > taken_later && submitted - taken_later > capacity) {
-        return "it has more requests under way than there are slots";
+        return "it has more requests outstanding than there are slots";
     }
     return nullptr;
 }

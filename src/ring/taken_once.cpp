@@ -70,8 +70,8 @@ struct FoundEnd {
 void count_launch(GivenEnd& end) {
     if (++end.launches != 2) return;
     say_line(
-        fmt::format("carillon: {}: an earlier launch has had it, and where both kernels use it "
-                    "messages are lost: make an object for each",
+        fmt::format("carillon: {}: an earlier launch had it too, and messages are lost if both "
+                    "kernels use it: make one object per kernel",
                     end.what()));
 }
 
@@ -98,14 +98,14 @@ void each_end(void const* bytes, std::size_t size, Use&& use) {
 void require_usable(FoundEnd const& found, BlockNumbers numbers) {
     if (found.owned && numbers == BlockNumbers::unknown) {
         throw UsageError(
-            fmt::format("block {} owns {}, but here no block knows its number: OwnedByBlock is for "
-                        "a body of launch",
+            fmt::format("block {} owns {}, but blocks have no numbers here: OwnedByBlock is for "
+                        "the body of launch",
                         found.end.owning_block(), found.end.what()));
     }
 }
 
 constexpr char const* cure =
-    "pass a function that makes what a block gets, as [](unsigned block) { return Handler{...}; }";
+    "pass a function that makes each block's handler: [](unsigned block) { return Handler{...}; }";
 
 }  // namespace
 
@@ -123,13 +123,13 @@ void TakenOnce::take(std::string_view giver, CodeLocation const& taker,
     bool const taken = first_.file != nullptr;
     if (taken && *taker.file == '\0') {
         throw UsageError(
-            "the device's end was given already: it is for one kernel, once; make an object for "
-            "each");
+            "the device's end was given already, and only one kernel may have it: make one object "
+            "per kernel");
     }
     if (taken) {
         throw UsageError(
-            fmt::format("{}:{} takes an end that {}:{} has taken: it is for one kernel, once; for "
-                        "several make a ring for each, or a MpmcRing",
+            fmt::format("{}:{} takes an end that {}:{} has taken, and only one kernel may have it: "
+                        "make one object per kernel, or an MpmcRing",
                         taker.file, taker.line, first_.file, first_.line));
     }
     GivenEnds& ends = given_ends();
@@ -157,8 +157,8 @@ void EndsOfBlocks::add(unsigned block, void const* bytes, std::size_t size) {
         }
         if (had->second == block) return;
         throw UsageError(
-            fmt::format("blocks {} and {} have {}: two copies of it would lose messages; make an "
-                        "object for each block",
+            fmt::format("blocks {} and {} have {}, and two copies of it would lose messages: make "
+                        "one object per block",
                         had->second, block, found.end.what()));
     });
 }
@@ -169,9 +169,9 @@ void refuse_copied_ends(void const* bytes, std::size_t size, unsigned blocks,
         GivenEnd& end = found.end;
         require_usable(found, numbers);
         if (found.owned && end.owning_block() >= blocks) {
-            throw UsageError(
-                fmt::format("block {} owns {}, but there are {} blocks: nobody would use it",
-                            end.owning_block(), end.what(), blocks));
+            throw UsageError(fmt::format(
+                "block {} owns {}, but there are only {} blocks, so no block would use it",
+                end.owning_block(), end.what(), blocks));
         }
         if (blocks == 1 || found.owned) {
             count_launch(end);
@@ -199,7 +199,7 @@ std::uint64_t mark_as_owned(void const* bytes, std::size_t size, unsigned block)
         }
         owner = end.owner;
         if (end.owning_block() == block) return;
-        throw UsageError(fmt::format("block {} owns {} already, and block {} cannot",
+        throw UsageError(fmt::format("block {} already owns {}, so block {} cannot",
                                      end.owning_block(), end.what(), block));
     });
     return owner == 0 ? block : owner;

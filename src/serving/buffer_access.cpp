@@ -31,10 +31,9 @@ void* BufferHold::device_ptr() const {
     (void)host();
     if (void* const there = view_->device()) return there;
     throw UnsupportedError(
-        of_host()
-            ? "the buffer is in memory of the host's, which the store's device does not address"
-            : "kernels of this process cannot reach the GPU that has it: ConnectOptions::device is "
-              "none of it");
+        of_host() ? "the buffer is in host memory, which the store's device cannot address"
+                  : "the buffer is on a GPU that this process has not opened: set "
+                    "ConnectOptions::device to that GPU");
 }
 
 // Afterwards nothing of this process can write the buffer; if the system seals it, nothing can
@@ -42,7 +41,8 @@ void* BufferHold::device_ptr() const {
 // somebody has mapped for writing, and a buffer that it cannot seal is written no more.
 void BufferHold::seal() {
     (void)require_mutable();
-    if (mirrors_ != 0) throw UsageError("a HostMirror has to write back, or to end, before");
+    if (mirrors_ != 0)
+        throw UsageError("a HostMirror of the buffer exists: write it back or destroy it first");
     view_->settle(size());
     bool const by_system = view_->sealed_by_system();
     if (by_system) view_->use_for(BufferUse::none);

@@ -44,10 +44,10 @@ class BufferAccess : public ProcessMark {
     [[nodiscard]] virtual std::shared_ptr<NewsSource> news(SealedNews kind) = 0;
     // table() throws if the store is another process's, owner() if it is this one's.
     [[nodiscard]] virtual std::shared_ptr<BufferTable> const& table() const {
-        throw UsageError("the store is another process's");
+        throw UsageError("the store belongs to another process");
     }
     [[nodiscard]] virtual ConnectedOwner const& owner() const {
-        throw UsageError("the store is this process's own");
+        throw UsageError("the store belongs to this process");
     }
     [[nodiscard]] virtual std::string why_host_memory() const { return {}; }
 
@@ -85,7 +85,7 @@ class BufferHold : public ProcessMark {
     [[nodiscard]] bool is_mutable() const { return !info_.sealed; }
     // Returns this object. Throws UsageError if it is sealed.
     BufferHold const& require_mutable() const {
-        if (info_.sealed) throw UsageError("the buffer was sealed: nobody writes it any more");
+        if (info_.sealed) throw UsageError("the buffer is sealed, so it cannot be written");
         return *this;
     }
     // Both need at least one byte, and all of them in the buffer.
@@ -98,11 +98,10 @@ class BufferHold : public ProcessMark {
     // Throws UsageError if a seal() that failed has left no mapping, or may have sealed it.
     [[nodiscard]] std::span<std::byte> host() const {
         if (may_be_sealed_) {
-            throw UsageError("the store may have sealed the buffer: seal() again finds out");
+            throw UsageError("the store may have sealed the buffer: call seal() again to find out");
         }
         if (std::byte* const there = view_->host()) return {there, size()};
-        throw UsageError(
-            "the buffer is not mapped since its seal() failed: seal() again finds out");
+        throw UsageError("the buffer is not mapped because its seal() failed: call seal() again");
     }
     // Throws as host(), and UnsupportedError if the device has no address for it.
     [[nodiscard]] void* device_ptr() const;

@@ -67,8 +67,10 @@ void BufferService::lend(Session& session, std::uint32_t id, HeldBuffer const& h
 
 void BufferService::require_hold(Session& session) const {
     if (session.holds >= options_.buffers_per_connection) {
-        throw_refused(RefusalReason::too_many_of_client, "the connection holds {} buffers already",
-                      session.holds);
+        throw_refused(
+            RefusalReason::too_many_of_client,
+            "the connection already holds {} buffers (ServeOptions::buffers_per_connection)",
+            session.holds);
     }
     if (auto const refusal = reception_.require_read(session, 1)) throw Refused(*refusal);
 }
@@ -115,8 +117,8 @@ bool BufferService::lend_sealed(Session& session, SealedBuffer const& sealed) {
         return false;
     } catch (SystemError const& error) {  // no descriptor is left
         if (is_out_of_room(error.code())) return false;
-        reception_.log(session,
-                       fmt::format("not lent the buffer number {}: {}", sealed.id, error.what()));
+        reception_.log(session, fmt::format("could not lend the buffer number {}: {}", sealed.id,
+                                            error.what()));
         session.missed = missed + 1;
         return true;
     }

@@ -41,15 +41,15 @@ BufferTable::BufferTable(Device const& device, StoreOptions const& options)
       options_(options),
       all_of_host_(device.info().memory_source != MemorySource::vulkan) {
     if (options.bytes != 0 && options.buffers != 0) return;
-    throw UsageError("there would be no room for a buffer");
+    throw UsageError("bytes and buffers must be at least 1 (StoreOptions)");
 }
 
 std::string BufferTable::why_fewer_buffers() const {
     std::size_t const most = most_descriptors();
     if (!all_of_host_ || options_.buffers <= most) return {};
     return fmt::format(
-        "there will be {} buffers at most instead of {} (StoreOptions::buffers): they are in host "
-        "memory, where each takes a descriptor, and that is half of RLIMIT_NOFILE",
+        "the store has at most {} buffers instead of {} (StoreOptions::buffers): each takes a "
+        "descriptor in host memory, and this is half of RLIMIT_NOFILE",
         most, options_.buffers);
 }
 
@@ -90,16 +90,17 @@ BufferTable::Taken BufferTable::taken(bool by_others) const {
 void BufferTable::require_room(BufferUser const& by, std::string const& name, std::size_t size,
                                bool of_host) const {
     if (!name.empty() && names_.contains(name)) {
-        throw_refused(RefusalReason::name_taken, "there is a buffer \"{}\" already", name);
+        throw_refused(RefusalReason::name_taken, "the store already has a buffer \"{}\"", name);
     }
     if (entries_.size() >= options_.buffers) {
-        throw_refused(RefusalReason::full, "there are {} buffers already", entries_.size());
+        throw_refused(RefusalReason::full,
+                      "the store already has {} buffers (StoreOptions::buffers)", entries_.size());
     }
     Taken const all = taken();
     if (of_host && all.descriptors >= most_descriptors()) {
         throw_refused(RefusalReason::full,
-                      "there are {} buffers in host memory already, half as many as this process "
-                      "may have descriptors (RLIMIT_NOFILE)",
+                      "the store already has {} buffers in host memory, half of the process's "
+                      "descriptors (RLIMIT_NOFILE)",
                       all.descriptors);
     }
     if (of_host && !can_open(1, descriptors_for(by.user))) {
@@ -108,7 +109,8 @@ void BufferTable::require_room(BufferUser const& by, std::string const& name, st
             why_no_descriptor(by.user, is_kept_for(by.user) ? "connections" : "the store's user")};
     }
     if (size > options_.bytes - all.bytes) {
-        throw_refused(RefusalReason::full, "{} bytes are asked for, {} of {} are free", size,
+        throw_refused(RefusalReason::full,
+                      "{} bytes requested, but {} of {} are free (StoreOptions::bytes)", size,
                       options_.bytes - all.bytes, options_.bytes);
     }
     auto const found = taken_by_.find(by.user);
@@ -116,8 +118,9 @@ void BufferTable::require_room(BufferUser const& by, std::string const& name, st
     if (!is_kept_for(by.user)) require_share(by, own, size, of_host);
     if (options_.bytes_per_user != 0 && own.bytes + size > options_.bytes_per_user) {
         throw_refused(RefusalReason::full,
-                      "{} bytes are asked for, the user {} has {} and may have {}", size, by.user,
-                      own.bytes, options_.bytes_per_user);
+                      "{} bytes requested, but the user {} has {} and may have {} "
+                      "(StoreOptions::bytes_per_user)",
+                      size, by.user, own.bytes, options_.bytes_per_user);
     }
 }
 
@@ -129,8 +132,8 @@ void BufferTable::require_share(BufferUser const& by, Taken const& own, std::siz
         bool const of_user = own.*field + more > share.of_user;
         if (!of_user && others.*field + more <= share.of_others) return;
         throw_refused(
-            RefusalReason::full, "{} {} are asked for, {} and may have {}: the rest is kept for {}",
-            more, what,
+            RefusalReason::full,
+            "{} {} requested, but {} and may have {}: the rest is reserved for {}", more, what,
             of_user ? fmt::format("the user {} has {}", by.user, own.*field)
                     : fmt::format("users other than the store's have {}", others.*field),
             of_user ? share.of_user : share.of_others, of_user ? "others" : "the store's user");
@@ -165,15 +168,14 @@ BufferTable::Entries::iterator BufferTable::find(BufferKey const& key) {
     auto const named = key.id == 0 ? names_.find(key.name) : names_.end();
     auto const found = entries_.find(named != names_.end() ? named->second : key.id);
     if (found != entries_.end() && !found->second.removed) return found;
-    throw_refused(RefusalReason::unknown_object, "there is no buffer {} here", words_for(key));
+    throw_refused(RefusalReason::unknown_object, "the store has no buffer {}", words_for(key));
 }
 
 HeldBuffer BufferTable::get(BufferUser const& by, BufferKey const& key) {
     std::lock_guard const lock(mutex_);
     auto const found = find(key);
     if (!found->second.info.sealed) {
-        throw_refused(RefusalReason::not_sealed, "the buffer {} has not been sealed yet",
-                      words_for(key));
+        throw_refused(RefusalReason::not_sealed, "the buffer {} is not sealed yet", words_for(key));
     }
     return hold(found->second, by.number);
 }
@@ -186,11 +188,11 @@ void BufferTable::seal(BufferUser const& by, std::uint64_t id, Wakeup const* but
     if (is_maker && at->second.info.sealed) return;  // the maker has not heard the answer
     Entry& entry = find({id})->second;
     if (!is_maker) {
-        throw_refused(RefusalReason::not_allowed, "the buffer number {} is sealed by who makes it",
-                      id);
+        throw_refused(RefusalReason::not_allowed,
+                      "only the maker of the buffer number {} can seal it", id);
     }
     if (!entry.memory->seal()) {
-        throw_refused(RefusalReason::other, "a process has the buffer mapped for writing still");
+        throw_refused(RefusalReason::other, "a process still has the buffer mapped for writing");
     }
     sealed_.push_back({id, entry.info.name, entry.info.size});
     entry.info.sealed = true;
@@ -207,8 +209,8 @@ std::uint64_t BufferTable::remove(BufferUser const& by, BufferKey const& key) {
     auto const found = find(key);
     Entry& entry = found->second;
     if (by.user != entry.info.user && !is_kept_for(by.user)) {
-        throw_refused(RefusalReason::not_allowed, "the buffer {} is the user {}'s", words_for(key),
-                      entry.info.user);
+        throw_refused(RefusalReason::not_allowed, "the buffer {} belongs to the user {}",
+                      words_for(key), entry.info.user);
     }
     auto const memory = entry.memory;
     take_from_all(entry);

@@ -71,8 +71,8 @@ class BufferTable {
         if (found != entries_.end() && found->second.holders.contains(who.number)) {
             return found->second.memory;
         }
-        throw_refused(RefusalReason::unknown_object,
-                      "the connection holds no buffer of the number {}", id);
+        throw_refused(RefusalReason::unknown_object, "the connection holds no buffer number {}",
+                      id);
     }
     // Whether `who` needs a descriptor of that memory; forget(): it has none any more.
     [[nodiscard]] bool tell(BufferUser const& who, StoreMemory& memory) {

@@ -15,7 +15,8 @@ namespace carillon::detail {
 ByteShape MessageOf<Bytes>::checked(char const* what, std::size_t bytes, std::size_t least,
                                     std::size_t most) {
     if (bytes >= least && bytes <= most) return {bytes};
-    throw UsageError(fmt::format("a {} of {} bytes, which are {} to {}", what, bytes, least, most));
+    throw UsageError(
+        fmt::format("a {} of {} bytes is not possible: it has {} to {}", what, bytes, least, most));
 }
 bool MessageOf<Bytes>::is_gpu(Device const* device) {
     return device != nullptr && !device->emulated();
@@ -34,14 +35,14 @@ MessageType described(MessageOf<Bytes> const& message, BytesType const& type,
 
 MessageOf<Bytes> const& MessageOf<Bytes>::emulated() const {
     if (!on_gpu_) return *this;
-    throw UnsupportedError("the device is a GPU: its kernels are C++, and have types");
+    throw UnsupportedError("the device is a GPU: its kernels are in C++ and have types");
 }
 
 void MessageOf<Bytes>::require_one(std::span<std::byte const> message) const {
     require_bytes_there(message);
     if (message.size() == shape_.bytes) [[likely]]
         return;
-    throw UsageError(fmt::format("a {} of {} bytes, the other side's is of {}", what_,
+    throw UsageError(fmt::format("a {} of {} bytes was given, but the other side's has {}", what_,
                                  message.size(), shape_.bytes));
 }
 
@@ -49,8 +50,8 @@ void MessageOf<Bytes>::require(std::span<std::byte const> row) const {
     require_bytes_there(row);
     if (row.size() % shape_.bytes == 0) [[likely]]
         return;
-    throw UsageError(fmt::format("{} bytes, which are no whole number of {}s of {} bytes",
-                                 row.size(), what_, shape_.bytes));
+    throw UsageError(fmt::format("{} bytes are not a whole number of {}s of {} bytes", row.size(),
+                                 what_, shape_.bytes));
 }
 
 }  // namespace carillon::detail

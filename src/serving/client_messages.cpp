@@ -107,7 +107,8 @@ void fields(auto& wire, Mapped& mapped) {
     wire_number(wire, "lease", mapped.lease, 1, most_leases);
     wire_flag(wire, "mapped", mapped.mapped);
     wire_text(wire, "text", mapped.text, longest_text);
-    if (mapped.mapped && !mapped.text.empty()) wire.fail("text", "it says why not, and it is");
+    if (mapped.mapped && !mapped.text.empty())
+        wire.fail("text", "the text is not empty, but the object was mapped");
 }
 
 void fields(auto& wire, OneOf<Detach, Drained> auto& of) {
@@ -183,7 +184,8 @@ void fields(auto& wire, CreateBuffer& create) {
 void fields(auto& wire, OneOf<GetBuffer, RemoveBuffer> auto& of) {
     wire.raw("buffer", of.key.id);
     wire_text(wire, "name", of.key.name, longest_name);
-    if ((of.key.id == 0) == of.key.name.empty()) wire.fail("name", "a number or a name says which");
+    if ((of.key.id == 0) == of.key.name.empty())
+        wire.fail("name", "give either a number or a name");
 }
 
 void fields(auto& wire, LentBuffer& lent) {
@@ -195,7 +197,7 @@ void fields(auto& wire, LentBuffer& lent) {
     wire_number(wire, "memory_number", lent.memory_number, 1, most_numbers);
     wire_flag(wire, "descriptor", lent.descriptor);
     wire.raw("missed", lent.missed);
-    if (lent.info.size > lent.memory.bytes) wire.fail("bytes", "the memory has fewer");
+    if (lent.info.size > lent.memory.bytes) wire.fail("bytes", "the memory is smaller");
 }
 
 void fields(auto& wire, OneOf<SealBuffer, ReleaseBuffer, ShowMemory> auto& of) {
@@ -257,9 +259,11 @@ Header read_header(std::span<std::byte const> bytes) {
     Header header;
     wire.raw("magic", magic);
     if (magic != messages_magic && magic != former_store_magic) {
-        wire.fail("magic",
-                  fmt::format("{:#010x} is not {:#010x}: that is no Carillon owner or client",
-                              magic, messages_magic));
+        wire.fail(
+            "magic",
+            fmt::format(
+                "{:#010x} is not {:#010x}: the other process is not a Carillon owner or client",
+                magic, messages_magic));
     }
     wire.raw("version", version);
     if (magic != messages_magic || version != messages_version) {
@@ -273,7 +277,7 @@ Header read_header(std::span<std::byte const> bytes) {
     wire.raw("size", size);
     wire.raw("id", header.id);
     if (size == bytes.size()) return header;
-    wire.fail("size", fmt::format("{} bytes are said, {} came", size, bytes.size()));
+    wire.fail("size", fmt::format("the header says {} bytes, but {} came", size, bytes.size()));
 }
 
 template <class... Each>
@@ -293,11 +297,11 @@ void read_message(Header const& header, std::span<std::byte const> bytes,
 
 void require_name(std::string_view what, std::string_view name) {
     if (name == NameArgument::null_pointer) {
-        throw UsageError(fmt::format("a null pointer for the name of the {}", what));
+        throw UsageError(fmt::format("the name of the {} is a null pointer", what));
     }
     if (name.empty() || name.size() > longest_name) {
-        throw UsageError(fmt::format("a name of {} characters for the {}: 1 to {} are", name.size(),
-                                     what, longest_name));
+        throw UsageError(fmt::format("a name of {} characters for the {}: it needs 1 to {}",
+                                     name.size(), what, longest_name));
     }
     require_printable(what, name);
 }
@@ -305,7 +309,7 @@ void require_name(std::string_view what, std::string_view name) {
 void require_printable(std::string_view what, std::string_view name) {
     if (unprintable(name) == std::string_view::npos) return;
     throw UsageError(
-        fmt::format("a control character in the name of the {}, or bytes that are no UTF-8", what));
+        fmt::format("the name of the {} has a control character or is not UTF-8", what));
 }
 
 std::string sent_name(std::string_view type_name) {

@@ -45,7 +45,7 @@ void require_slots(Attached const& attached, Attach const& asked) {
         attached.shape.reply_lines == asked.reply.slot_lines)
         return;
     throw ProtocolError(
-        fmt::format("the owner's slots have {} and {} lines, these types' {} and {}",
+        fmt::format("the owner's slots have {} and {} lines, but these types need {} and {}",
                     attached.shape.request_lines, attached.shape.reply_lines,
                     asked.request.slot_lines, asked.reply.slot_lines));
 }
@@ -62,15 +62,16 @@ void require_sizes(ObjectKind kind, Attached const& attached) {
     auto const [capacity, request, reply] = attached.shape;
     if (!row.any_lines && !(std::has_single_bit(request) && std::has_single_bit(reply))) {
         throw ProtocolError(
-            fmt::format("slots of {} and {} lines, which are no powers of two", request, reply));
+            fmt::format("slots of {} and {} lines: not powers of two", request, reply));
     }
     if (row.chunks && attached.chunk_bytes == 0) throw ProtocolError("chunks of 0 bytes");
     auto const [device, host] = row.bytes(attached.shape, attached.chunk_bytes);
     bool const both = (host == 0) == (attached.host_bytes == 0);
     if (both && attached.memory.bytes >= device && attached.host_bytes >= host) return;
-    throw ProtocolError(fmt::format(
-        "{} and {} bytes of memory for a {} that needs {} and {}", attached.memory.bytes,
-        attached.host_bytes, kind == ObjectKind::kernel ? "channel" : row.name, device, host));
+    throw ProtocolError(
+        fmt::format("the owner lent {} and {} bytes of memory for a {} that needs {} and {}",
+                    attached.memory.bytes, attached.host_bytes,
+                    kind == ObjectKind::kernel ? "channel" : row.name, device, host));
 }
 
 }  // namespace
@@ -158,7 +159,8 @@ std::shared_ptr<ClientLease> ClientSession::map(OwnerAnswer answer, Attach const
     auto const* const attached = &said<Attached>(answer);
     try {
         if (answer.descriptors.size() < descriptors_of(answer.message)) {
-            throw SystemError({}, EMFILE, "there are none left for its memory");
+            throw SystemError({}, EMFILE,
+                              "this process has no descriptor left for the object's memory");
         }
         require_slots(*attached, asked);
         MappedChannel mapped(asked.kind, *attached, std::move(answer.descriptors));
@@ -197,7 +199,7 @@ void ClientSession::require_open(std::string const& object) const {
         case KernelState::running:
             return;
         case KernelState::draining:
-            throw StoppedError("the kernel is draining: it takes no more requests");
+            throw StoppedError("the kernel is draining and takes no more requests");
         case KernelState::failed:
             throw StoppedError("the kernel has failed: " + text);
         default:

@@ -99,18 +99,18 @@ BlockBeats Lender::beats(unsigned place) const {
 
 std::string Lender::why_full() const {
     constexpr char const* of_others =
-        "clients of other users have had all the memory that there may be while a kernel runs";
+        "clients of other users have used all memory that may be lent while a kernel runs";
     std::string_view const name = to_string(kind());
     if (is_kernel()) {
         char const* const what = together() ? "places" : "blocks";
         if (any_free()) return fmt::format("{} of the kernel are free, but {}", what, of_others);
-        return fmt::format("all {} {} of the kernel have clients{}", places(), what,
-                           any_ends() ? ", or are at the last requests of clients that went" : "");
+        return fmt::format("all {} ({}) are in use{}", what, places(),
+                           any_ends() ? ", or still finish requests of departed clients" : "");
     }
     if (any_ends()) {
         return fmt::format(
-            "the kernel has not looked at the {} often enough since its last client went: it takes "
-            "what that one left, and lets go at a look after that",
+            "the kernel has not looked at the {} often enough since the last client left: it takes "
+            "the rest at one look and frees the place at the next",
             name);
     }
     if (!any_free()) return fmt::format("the {} has a client", name);
@@ -128,7 +128,7 @@ std::string Lender::why_closed(KernelState state) const {
     } catch (std::exception const& error) {
         return error.what();
     } catch (...) {  // a handler may throw anything
-        return "its handler threw what is no exception";
+        return "its handler threw something other than an exception";
     }
     return {};
 }

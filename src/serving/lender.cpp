@@ -45,8 +45,8 @@ Lender::Parts Lender::Parts::of(KernelOptions const& options, ServedBy served_by
     if (served_by == ServedBy::one_block) return {.places = blocks, .blocks = blocks};
     unsigned const clients = options.shared_pool.clients;
     if (clients == 0 || clients > most_pool_places) {
-        throw UsageError(
-            fmt::format("SharedPool::clients is {}: 1 to {} are", clients, most_pool_places));
+        throw UsageError(fmt::format("SharedPool::clients is {}, but 1 to {} are possible", clients,
+                                     most_pool_places));
     }
     return {.places = clients, .blocks = blocks, .servers = blocks, .served_by = served_by};
 }
@@ -116,7 +116,8 @@ LeaseTable Lender::device_view() const {
 
 LeaseTable Lender::take(std::string_view giver, unsigned reader, CodeLocation const& where) {
     if (reader >= taken_.size()) {
-        throw UsageError(fmt::format("there is no reader {}: there are {}", reader, taken_.size()));
+        throw UsageError(fmt::format("there is no reader {}: the object has {} (from 0)", reader,
+                                     taken_.size()));
     }
     std::lock_guard const lock(mutex_);
     LeaseTable const table = device_view();

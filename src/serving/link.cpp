@@ -182,10 +182,11 @@ bool Link::receive(There const& there) {
             refused_ = {RefusalReason::version, std::string(error.cause())};
             lose_owner({});
         } catch (ProtocolError const& error) {
-            lose_owner(fmt::format("whoever listens there talks nonsense: {}", error.cause()),
+            lose_owner(fmt::format("the process at the socket does not speak the protocol: {}",
+                                   error.cause()),
                        true);
         } catch (Error const& error) {
-            lose_owner(fmt::format("what the owner sent was lost: {}", error.what()));
+            lose_owner(fmt::format("a message from the owner was lost: {}", error.what()));
         } catch (std::exception const&) {
             lose_owner(no_memory);
         }
@@ -219,7 +220,7 @@ void Link::hear_unasked(std::uint32_t id, OwnerAnswer answer) {
     }
     if (id != 0 || !wants_news_ || !is_news(answer.message)) return give_back(answer);
     if (news_.size() == most_waiting) {
-        throw ProtocolError("the owner lends more unasked than it may");
+        throw ProtocolError("the owner lent more unrequested buffers than allowed");
     }
     if (std::holds_alternative<LentBuffer>(answer.message)) ++came_unasked_;
     news_.push_back(std::move(answer));

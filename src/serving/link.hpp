@@ -41,7 +41,7 @@ struct OwnerAnswer {
 template <class Expected>
 [[nodiscard]] Expected& said(OwnerAnswer& answer) {
     if (auto* const expected = std::get_if<Expected>(&answer.message)) return *expected;
-    throw ProtocolError("the owner says something else than was asked");
+    throw ProtocolError("the owner's answer does not fit the question");
 }
 
 // How long to wait after `error` before the next try, where an owner is asked for something; 0: no

@@ -54,9 +54,9 @@ void WireReader::characters(std::string_view field, std::string& value, std::siz
     auto const bytes = next(field, room);
     std::string_view const all(reinterpret_cast<char const*>(bytes.data()), bytes.size());
     std::size_t const end = all.find('\0');
-    if (end == std::string_view::npos) fail(field, "it has no end");
+    if (end == std::string_view::npos) fail(field, "the text has no end");
     if (all.find_first_not_of('\0', end) != std::string_view::npos) {
-        fail(field, "there are bytes behind its end");
+        fail(field, "bytes follow the end of the text");
     }
     value = all.substr(0, end);
 }

@@ -71,7 +71,7 @@ class WireReader {
 
    private:
     std::span<std::byte const> next(std::string_view field, std::size_t size) {
-        if (rest_.size() < size) fail(field, "the message ends before it does");
+        if (rest_.size() < size) fail(field, "the message ends inside this field");
         auto const bytes = rest_.first(size);
         rest_ = rest_.subspan(size);
         return bytes;
@@ -101,7 +101,8 @@ template <class T>
 void wire_power_of_two(auto& wire, std::string_view field, T& value, std::type_identity_t<T> least,
                        std::type_identity_t<T> most) {
     wire_number(wire, field, value, least, most);
-    if (!std::has_single_bit(value)) wire.fail(field, fmt::format("{} is no power of two", value));
+    if (!std::has_single_bit(value))
+        wire.fail(field, fmt::format("{} is not a power of two", value));
 }
 
 void wire_flag(auto& wire, std::string_view field, bool& value) {
@@ -126,16 +127,16 @@ void wire_text(auto& wire, std::string_view field, std::string& value, std::size
     wire.characters(field, value, longest + 1);
     std::size_t const wrong = unprintable(value);
     if (wrong == std::string::npos) return;
-    wire.fail(field, fmt::format("byte {}, {:#04x}, is of a control character, or no UTF-8", wrong,
+    wire.fail(field, fmt::format("byte {}, {:#04x}, is a control character or not UTF-8", wrong,
                                  static_cast<unsigned char>(value[wrong])));
 }
 
 void wire_name(auto& wire, std::string_view field, std::string& value, std::size_t longest) {
     if (unprintable(value) != std::string::npos) {
-        wire.fail(field, "it has a control character, or is no UTF-8");
+        wire.fail(field, "the name has a control character or is not UTF-8");
     }
     wire_text(wire, field, value, longest);
-    if (value.empty()) wire.fail(field, "it is empty");
+    if (value.empty()) wire.fail(field, "the name is empty");
 }
 
 }  // namespace carillon::detail

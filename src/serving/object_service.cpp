@@ -40,19 +40,21 @@ std::string difference(ObjectKind kind, MessageType const& ours, MessageType con
     std::string const our_name = sent_name(ours.name);
     // A chunk's meta begins behind 8 bytes of the line, or where its alignment says.
     if (kind_row(kind).chunks && theirs.layout == 0 && ours.alignment > 8) {
-        return fmt::format("is {} on boundaries of {} bytes, which a client by bytes has not",
-                           our_name, ours.alignment);
+        return fmt::format(
+            "is {} with an alignment of {} bytes, which a client by bytes cannot have", our_name,
+            ours.alignment);
     }
     if (!alike(ours, theirs)) {
-        return fmt::format("is {} of {} bytes, the client's {} of {}", our_name, ours.bytes,
+        return fmt::format("is {} of {} bytes, but the client's is {} of {}", our_name, ours.bytes,
                            theirs.name, theirs.bytes);
     }
     if (ours.slot_lines != theirs.slot_lines) {
-        return fmt::format("takes {} lines, the client's {}", ours.slot_lines, theirs.slot_lines);
+        return fmt::format("takes {} lines, but the client's takes {}", ours.slot_lines,
+                           theirs.slot_lines);
     }
     // If one of them does not say what its members are, they cannot be compared.
     if (ours.members != 0 && theirs.members != 0 && ours.members != theirs.members) {
-        return fmt::format("is {} with other members than the client's (CARILLON_MEMBERS)",
+        return fmt::format("is {}, and its members differ from the client's (CARILLON_MEMBERS)",
                            our_name);
     }
     return {};
@@ -89,7 +91,7 @@ std::vector<std::unique_ptr<ServedItem>> ObjectService::add(std::unique_ptr<Serv
     }
     (void)(*same)->look(true);
     if (!(*same)->ended()) {
-        throw UsageError(fmt::format(R"(there is a {} of the name "{}" already)",
+        throw UsageError(fmt::format(R"(there is already a {} named "{}" already)",
                                      to_string((**same)->kind()), (*same)->name()));
     }
     object->follow();
@@ -107,8 +109,8 @@ ServedItem& ObjectService::object_of(Attach const& attach) const {
     throw Refused{
         RefusalReason::unknown_object,
         names.empty()
-            ? fmt::format(R"(there is no "{}" here, nor anything else yet)", attach.object)
-            : fmt::format(R"(there is no "{}" here, but {})", attach.object, names)};
+            ? fmt::format(R"(there is no "{}"; the owner serves nothing yet)", attach.object)
+            : fmt::format(R"(there is no "{}"; the owner serves {})", attach.object, names)};
 }
 
 void ObjectService::require_within_limits(Session const& session, ServedItem const& next) const {
@@ -132,7 +134,7 @@ void ObjectService::require_within_limits(Session const& session, ServedItem con
         for (auto const& [field, most, wanted] : limits) {
             if (wanted <= most || most == 0) continue;
             throw_refused(RefusalReason::too_many_of_client,
-                          "{} with this one, and ServeOptions::{}_per_{} is {}", wanted, field, of,
+                          "{} with this one, but ServeOptions::{}_per_{} is {}", wanted, field, of,
                           most);
         }
     };
@@ -159,7 +161,7 @@ void ObjectService::require_share(Session const& session, ServedItem const& obje
     std::size_t const places = object->most_places();
     if (of_others < share_of(places, options_.channels_per_user).of_others) return;
     throw_refused(RefusalReason::full,
-                  "other users have {} of {} places, and the rest is kept for the owner's user "
+                  "other users have {} of {} places, and the rest is reserved for the owner's user "
                   "(ServeOptions::channels_per_user)",
                   of_others, places);
 }
@@ -168,7 +170,7 @@ void ObjectService::answer(Session& session, std::uint32_t id, Attach const& att
     if (!std::exchange(session.hears_states, true)) tell_states(session);
     ServedItem& object = object_of(attach);
     if (object->kind() != attach.kind) {
-        throw_refused(RefusalReason::wrong_types, "\"{}\" is a {}, no {}", attach.object,
+        throw_refused(RefusalReason::wrong_types, "\"{}\" is a {}, not a {}", attach.object,
                       to_string(object->kind()), to_string(attach.kind));
     }
     for (auto const& [what, ours, theirs] :
@@ -300,8 +302,8 @@ void ObjectService::look_at_counters() {
             auto const& [lease, held] = *each++;
             char const* const wrong = (*held.object)->look_at_counters(held.place);
             if (wrong == nullptr) continue;
-            reception_.log(*session, fmt::format("has lost its place at \"{}\": {}",
-                                                 held.object->name(), wrong));
+            reception_.log(*session,
+                           fmt::format("lost its place at \"{}\": {}", held.object->name(), wrong));
             reception_.send(*session, 0, Ended{lease, wrong});
             end_lease(*session, lease);
         }
@@ -313,8 +315,9 @@ Seen ObjectService::look(Look const& look) const {
     seen.objects = static_cast<std::uint32_t>(objects_.size());
     if (!objects_.empty()) {
         if (look.object >= objects_.size()) {
-            throw_refused(RefusalReason::unknown_object, "there is no object {}: there are {}",
-                          look.object, objects_.size());
+            throw_refused(RefusalReason::unknown_object,
+                          "there is no object {}: the owner serves {} (from 0)", look.object,
+                          objects_.size());
         }
         see(*objects_[look.object], look.place, seen);
     }
@@ -323,8 +326,9 @@ Seen ObjectService::look(Look const& look) const {
 
 void ObjectService::see(ServedItem const& object, unsigned place, Seen& seen) const {
     if (place >= object->places()) {
-        throw_refused(RefusalReason::unknown_object, "there is no block {} of \"{}\": there are {}",
-                      place, object.name(), object->places());
+        throw_refused(RefusalReason::unknown_object,
+                      "there is no block {} of \"{}\": it has {} (from 0)", place, object.name(),
+                      object->places());
     }
     seen.object = object.name();
     seen.kind = object->kind();

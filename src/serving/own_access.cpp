@@ -107,7 +107,7 @@ class OwnNews final : public NewsSource {
             auto after = next_;
             if (closed || table.sealed(after)) wakeup_.wake();  // there is more to say
             if (found) return found;
-            if (closed) throw OwnerGoneError("the store has gone");
+            if (closed) throw OwnerGoneError("the store was destroyed");
             if (deadline.passed()) return {};
             ::pollfd woken{wakeup_.fd(), POLLIN, 0};
             (void)::poll(&woken, 1, poll_period(deadline));

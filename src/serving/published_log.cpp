@@ -50,7 +50,7 @@ PublishedLog::PublishedLog(Device const& device, std::uint32_t capacity)
     : device_(device), capacity_(capacity) {
     if (std::has_single_bit(capacity) && capacity >= 2 && capacity <= most_shared_messages) return;
     throw UsageError(
-        fmt::format("LogOptions::shared_capacity {}: it is a power of two from 2 to {}", capacity,
+        fmt::format("LogOptions::shared_capacity is {}, not a power of two from 2 to {}", capacity,
                     most_shared_messages));
 }
 

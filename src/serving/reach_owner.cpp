@@ -42,23 +42,22 @@ FileDescriptor end_of_owner(std::filesystem::path const& path, UnixSocket const&
     if (!right) {
         throw RefusedError(
             RefusalReason::wrong_owner,
-            fmt::format(
-                "who listens at {} is {}, process {}, and not {} (owner_user)", path.string(),
-                nameless
-                    ? fmt::format("a user that this user namespace has no name for ({})", owner.uid)
-                    : fmt::format("the user {}", owner.uid),
-                owner.pid,
-                user ? fmt::format("the user {}", *user)
-                     : fmt::format("this process's user {} or root", ::geteuid())));
+            fmt::format("the process at {} belongs to {} (process {}), not to {} "
+                        "(owner_user)",
+                        path.string(),
+                        nameless ? fmt::format("a user outside this user namespace ({})", owner.uid)
+                                 : fmt::format("the user {}", owner.uid),
+                        owner.pid,
+                        user ? fmt::format("the user {}", *user)
+                             : fmt::format("this process's user {} or root", ::geteuid())));
     }
     // If the owner has ended, another process that has the socket keeps it open, and accepts
     // nobody.
     auto process = socket.peer_process();
     if (!process.ended) return std::move(process.end);
-    throw OwnerGoneError(
-        socket.is_closed()
-            ? "the process that listened there has ended"
-            : "the process that listened there has ended, and another has its socket still");
+    throw OwnerGoneError(socket.is_closed() ? "the process that listened there has ended"
+                                            : "the process that listened there has ended, but "
+                                              "another process still holds its socket");
 }
 
 }  // namespace
@@ -91,7 +90,7 @@ std::shared_ptr<Link> Link::reach(std::filesystem::path const& path,
 std::shared_ptr<Link> Link::connect(std::filesystem::path const& path, ConnectOptions options) {
     if (options.name.empty()) options.name = name_of_program();
     require_name("client", options.name);
-    if (options.timeout.count() <= 0) throw UsageError("the timeout is over already");
+    if (options.timeout.count() <= 0) throw UsageError("the timeout must be above 0");
     if (options.wait_for_owner.count() < 0) throw UsageError("wait_for_owner is below 0");
     if (options.owner_user) require_possible_number("owner_user", *options.owner_user);
     options.spin = spin_time(options.spin);
@@ -108,7 +107,7 @@ std::shared_ptr<Link> Link::again() const {
     auto link = keep_trying(options_.wait_for_owner, pause_if_there,
                             [&] { return reach(path_, options_); });
     if (link->owner_.instance == owner_.instance) return link;
-    throw OwnerGoneError(fmt::format("another owner listens at {} now", path_.string()));
+    throw OwnerGoneError(fmt::format("another owner now listens at {}", path_.string()));
 }
 
 void Link::require_owner() const {

@@ -51,16 +51,15 @@ Refused refusal_of(std::exception const& error) {
 ServeOptions checked_serve(ServeOptions options) {
     require_name("owner", *options.name);
     if ((options.mode & ~0777U) != 0) {
-        throw UsageError(fmt::format("mode {:o}: a socket has nine bits of it", options.mode));
+        throw UsageError(fmt::format("mode {:o} is not a socket mode (0 to 777)", options.mode));
     }
     if ((options.mode & 0222U) == 0) {
-        throw UsageError(
-            fmt::format("mode {:o}: nobody could ever connect, which takes the permission to write",
-                        options.mode));
+        throw UsageError(fmt::format(
+            "mode {:o} lets no process connect: that needs write permission", options.mode));
     }
     auto const need = [](char const* field, std::size_t value, char const* what) {
         if (value != 0) return;
-        throw UsageError(fmt::format("ServeOptions::{} of 0: nobody could ever {}", field, what));
+        throw UsageError(fmt::format("ServeOptions::{} is 0: no client could {}", field, what));
     };
     need("connections", options.connections, "connect");
     need("channels_per_connection", options.channels_per_connection, "attach");
@@ -82,8 +81,8 @@ void Reception::open(std::filesystem::path const& path) {
     std::size_t const fit = std::max<std::size_t>(limit_of_descriptors() / 4, 1);
     if (options_.connections <= fit) return;
     log(fmt::format(
-        "there will be {} connections at most instead of {} (ServeOptions::connections): each "
-        "takes two descriptors, and that is half of RLIMIT_NOFILE",
+        "the server has at most {} connections instead of {} (ServeOptions::connections): each "
+        "takes two descriptors, and this is half of RLIMIT_NOFILE",
         fit, options_.connections));
     options_.connections = static_cast<unsigned>(fit);
 }
@@ -109,15 +108,17 @@ std::optional<Refused> Reception::admit(Connected& client) {
         if (!is_allowed(client)) {
             return Refused{
                 RefusalReason::not_allowed,
-                fmt::format("the user {} is not among those that may attach", client.peer.uid)};
+                fmt::format("the user {} is not allowed to connect (ServeOptions::users, groups)",
+                            client.peer.uid)};
         }
         auto refusal = require_place(client.peer.uid);
         if (refusal && drop_stranger(client.peer.uid)) refusal = require_place(client.peer.uid);
         if (refusal) return refusal;
         auto process = client.socket.peer_process();
         if (process.ended && !client.socket.is_closed()) {
-            return Refused{RefusalReason::other,
-                           "the process that connected has ended, and another has its socket"};
+            return Refused{
+                RefusalReason::other,
+                "the process that connected has ended, and another process holds its socket"};
         }
         client.over = process.ended;  // it has gone before it was heard
         client.process = std::move(process.end);
@@ -135,23 +136,23 @@ std::optional<Refused> Reception::admit(Connected& client) {
 
 std::optional<Refused> Reception::require_place(uid_t user) const {
     auto const refusal = [&](std::string_view what, std::size_t there, std::string_view rule) {
-        return Refused{
-            RefusalReason::full,
-            fmt::format("{} {} connections already (ServeOptions::{})", what, there, rule)};
+        return Refused{RefusalReason::full,
+                       fmt::format("{} {} connections (ServeOptions::{})", what, there, rule)};
     };
     std::size_t const there = clients_.size();
-    if (there >= options_.connections) return refusal("there are", there, "connections");
+    if (there >= options_.connections) return refusal("there are already", there, "connections");
     if (is_kept_for(user)) return {};
     auto const share = share_of(options_.connections, options_.connections_per_user);
     auto const of_user = static_cast<std::size_t>(std::ranges::count_if(
         clients_, [&](Connected const* each) { return each->peer.uid == user; }));
     if (of_user >= share.of_user) {
-        return refusal(fmt::format("the user {} has", user), of_user, "connections_per_user");
+        return refusal(fmt::format("the user {} already has", user), of_user,
+                       "connections_per_user");
     }
     auto const of_others = static_cast<std::size_t>(std::ranges::count_if(
         clients_, [](Connected const* each) { return !is_kept_for(each->peer.uid); }));
     if (of_others < share.of_others) return {};
-    return refusal("the others are kept for the owner's user: other users have", of_others,
+    return refusal("the rest is reserved for the owner's user: other users already have", of_others,
                    "connections");
 }
 
@@ -164,7 +165,7 @@ bool Reception::drop_stranger(uid_t user) {
     auto const found = std::ranges::find_if(clients_, has_to_go);  // in the order of their coming
     if (found == clients_.end()) return false;
     Connected& stranger = **found;
-    log(stranger, "dropped, since its place is wanted and it has not said who it is");
+    log(stranger, "dropped: another client needs its place, and it has not introduced itself");
     stranger.over = true;
     clients_.erase(found);
     return true;
@@ -216,7 +217,7 @@ void Reception::send(Connected& client, std::uint32_t id, Message const& message
         if (client.unsent.empty() && try_send(client, bytes)) return;
         client.unsent.push_back(std::move(bytes));
     } catch (std::exception const& error) {  // or no memory
-        log(client, fmt::format("dropped, since it cannot be sent a message: {}", error.what()));
+        log(client, fmt::format("dropped: a message could not be sent to it: {}", error.what()));
         client.over = true;
     }
 }
@@ -236,7 +237,7 @@ std::optional<Refused> Reception::require_read(Connected& client, unsigned descr
     if (!first && (wanted > most_unread_of_connection || !client.unsent.empty())) {
         return Refused{
             RefusalReason::too_many_of_client,
-            fmt::format("the connection has not read its messages, which have {} descriptors",
+            fmt::format("the connection has not read its messages, which hold {} descriptors",
                         client.unread_descriptors)};
     }
     // A client that has read all finds room although others have not.
@@ -253,8 +254,8 @@ std::optional<Refused> Reception::require_read(Connected& client, unsigned descr
     bool const too_many = !is_kept_for(client.peer.uid) && of_user + descriptors > limit / 8;
     if (of_all + descriptors <= most && !too_many) return {};
     return Refused{RefusalReason::full,
-                   fmt::format("clients have not read messages with {} descriptors, {} of them the "
-                               "user {}'s, and this process may have {} (RLIMIT_NOFILE)",
+                   fmt::format("unread messages hold {} descriptors, {} of them for the user {}, "
+                               "and this process may have {} (RLIMIT_NOFILE)",
                                of_all, of_user, client.peer.uid, limit)};
 }
 
@@ -272,7 +273,7 @@ void Reception::lend(Connected& client, std::uint32_t id, Message const& message
 bool Reception::has_gone(Connected const& client) {
     bool const stranger =
         client.name.empty() && std::chrono::steady_clock::now() - client.came > longest_silence;
-    if (stranger) log(client, "dropped, since it has not said who it is");
+    if (stranger) log(client, "dropped: it has not introduced itself");
     return client.over || client.ended || stranger;
 }
 
@@ -300,11 +301,10 @@ void Reception::look_at_files() noexcept {
     try {
         std::string_view const missing = listener_->missing();
         if (missing != missing_ && !missing.empty()) {
-            say(fmt::format(
-                "carillon: {}: somebody has removed its {}: {}", path_.string(), missing,
-                missing == "socket"
-                    ? "no client finds this owner any more, and another may begin to serve there"
-                    : "another owner may begin to serve there"));
+            say(fmt::format("carillon: {}: its {} was removed: {}", path_.string(), missing,
+                            missing == "socket" ? "clients no longer find this owner, and another "
+                                                  "owner may begin to serve there"
+                                                : "another owner may begin to serve there"));
         }
         missing_ = missing;
     } catch (...) {  // the line is lost
@@ -324,7 +324,7 @@ void Reception::say_lines(bool all) noexcept {
         }
         if (told.left_out != 0) {
             try {
-                say(fmt::format("carillon: {}: {} lines more of user {}, which are left out",
+                say(fmt::format("carillon: {}: {} more lines about user {} are left out",
                                 path_.string(), told.left_out, user));
             } catch (...) {
             }

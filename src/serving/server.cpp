@@ -53,7 +53,8 @@ class Endpoint {
     void open(std::filesystem::path const& path) {
         std::lock_guard const lock(mutex_);
         if (thread_.joinable()) {
-            throw UsageError(fmt::format("it is open already, at {}", reception_.path().string()));
+            throw UsageError(
+                fmt::format("the server is already open at {}", reception_.path().string()));
         }
         reception_.open(path);
         try {
@@ -76,7 +77,7 @@ class Endpoint {
     // Throws UsageError if it has a store.
     void add(std::shared_ptr<BufferTable> store) {
         std::lock_guard const lock(mutex_);
-        if (buffers_) throw UsageError("it has a store already");
+        if (buffers_) throw UsageError("the server already has a store");
         buffers_.emplace(std::move(store), options_, reception_, sessions_, wakeup_);
         if (thread_.joinable()) buffers_->log_limits();
     }
@@ -194,7 +195,7 @@ class Endpoint {
     }
     void handle(Session& session, std::uint32_t id, Message const& message) {
         if (session.name.empty() != std::holds_alternative<Hello>(message)) {
-            throw ProtocolError("a client says hello first, and once");
+            throw ProtocolError("a client must say hello first, and only once");
         }
         try {
             std::visit(
@@ -209,7 +210,7 @@ class Endpoint {
                         session.uses_buffers = true;
                         service.answer(session, id, said);
                     } else {
-                        throw ProtocolError("a message that only an owner sends");
+                        throw ProtocolError("only an owner sends this message");
                     }
                 },
                 message);
@@ -234,7 +235,7 @@ class Endpoint {
     // The store of an endpoint. Throws Refused if it has none.
     [[nodiscard]] BufferService& buffers() {
         if (!buffers_)
-            throw_refused(RefusalReason::unknown_object, "there is no store of buffers here");
+            throw_refused(RefusalReason::unknown_object, "the owner serves no store of buffers");
         return *buffers_;
     }
     void drop_over() {

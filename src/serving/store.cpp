@@ -49,9 +49,9 @@ Store::Store(PathArgument const& path, ConnectOptions const& options) try
 Buffer Store::create(NameArgument name, std::size_t bytes) const {
     return in_call_to("Store::create", access_, [&](BufferAccess& access) {
         if (!std::string_view(name).empty()) detail::require_name("buffer", name);
-        if (bytes == 0) throw UsageError("a buffer of 0 bytes was asked for");
+        if (bytes == 0) throw UsageError("0 bytes requested");
         if (bytes > detail::largest_buffer) {
-            throw OutOfMemoryError(fmt::format("{} bytes asked for, of {} that a buffer can have",
+            throw OutOfMemoryError(fmt::format("{} bytes requested, but a buffer has at most {}",
                                                bytes, detail::largest_buffer));
         }
         return Buffer(access.create(std::string(name), bytes));
@@ -184,10 +184,10 @@ HostMirror::~HostMirror() {
 
 void HostMirror::write_back() {
     in_call("HostMirror::write_back", [&] {
-        if (wrote_back_) throw UsageError("it was called before: a mirror writes back once");
-        if (!writes_back_) throw UsageError("there is no buffer to write back to");
+        if (wrote_back_) throw UsageError("the mirror has already written back");
+        if (!writes_back_) throw UsageError("the mirror has no buffer to write back to");
         auto const to = to_.lock();
-        if (to == nullptr) throw UsageError("the buffer has gone");
+        if (to == nullptr) throw UsageError("the buffer was destroyed");
         to->require_own();
         writes_back_ = false;
         wrote_back_ = true;

@@ -69,14 +69,14 @@ class StoreSession final : public BufferAccess, public std::enable_shared_from_t
         for (std::uint64_t last = 0;;) {
             if (end.passed()) {
                 throw TimeoutError(fmt::format(
-                    "the store's list has no end: {} buffers came within ten times the timeout",
+                    "the store's list did not end within ten times the timeout: {} buffers came",
                     all.size()));
             }
             OwnerAnswer answer =
                 link_->ask(NextBuffer{last}, Deadline(std::min(options().timeout, end.left())));
             auto& listed = said<BufferInfo>(answer);
             if (listed.id == 0) return all;
-            if (listed.id <= last) throw ProtocolError("the store's list goes back");
+            if (listed.id <= last) throw ProtocolError("the store's list is not in order");
             last = listed.id;
             all.push_back(std::move(listed));
         }
@@ -131,7 +131,7 @@ class StoreSession final : public BufferAccess, public std::enable_shared_from_t
         auto& lent = said<LentBuffer>(answer);
         try {
             if (lent.info.sealed != sealed) {
-                throw ProtocolError("a new buffer is sealed, or one that is got is not");
+                throw ProtocolError("the store lent a new buffer sealed, or an old one unsealed");
             }
             require_shown(answer);
             auto view = view_of(answer);
@@ -156,7 +156,7 @@ class StoreSession final : public BufferAccess, public std::enable_shared_from_t
         if (lent.descriptor || find(lent.memory_number) != mapped_.end()) return;
         OwnerAnswer shown = link_->ask(ShowMemory{lent.info.id}, link_->due());
         if (said<ShownMemory>(shown).memory != lent.memory_number) {
-            throw ProtocolError("the store shows another memory than the buffer's");
+            throw ProtocolError("the store showed the memory of another buffer");
         }
         lent.descriptor = true;
         answer.descriptors = std::move(shown.descriptors);
@@ -170,10 +170,11 @@ class StoreSession final : public BufferAccess, public std::enable_shared_from_t
         }
         try {
             if (known != mapped_.end()) {
-                throw ProtocolError("the store shows a memory twice, or says another size of it");
+                throw ProtocolError("the store showed a memory twice or with another size");
             }
             if (answer.descriptors.empty()) {
-                throw SystemError({}, EMFILE, "there are none left for the buffer's memory");
+                throw SystemError({}, EMFILE,
+                                  "this process has no descriptor left for the buffer's memory");
             }
             auto view = map(lent, std::move(answer.descriptors.front()));
             if (lent.memory.source != MemorySource::vulkan)
@@ -192,7 +193,7 @@ class StoreSession final : public BufferAccess, public std::enable_shared_from_t
         if (memory.source != MemorySource::vulkan) {
             require_shared_memory(fd, memory.bytes);
             if (lent.info.sealed && !is_sealed_against_writing(fd)) {
-                throw ProtocolError("the store gives memory that others may write");
+                throw ProtocolError("the store lent memory that other processes can write");
             }
             return std::make_shared<BufferView>(
                 std::make_shared<FileDescriptor const>(std::move(fd)), memory.bytes);

@@ -39,8 +39,8 @@ void* BlockMemory::variable(void const* site, std::size_t bytes, std::size_t ali
 void* BlockMemory::add(void const* site, std::size_t bytes, std::size_t alignment) {
     if (alignment > most_alignment || count_ == most_variables || bytes > most_bytes - bytes_) {
         throw UsageError(fmt::format(
-            "a shared variable of {} bytes, aligned to {}, behind {} of {} bytes: a block has {} "
-            "variables and {} bytes at most, each variable is aligned to {} at most",
+            "a shared variable of {} bytes, aligned to {}, does not fit after {} variables of {} "
+            "bytes: a block has at most {} variables and {} bytes, with an alignment of at most {}",
             bytes, alignment, count_, bytes_, most_variables, most_bytes, most_alignment));
     }
     std::size_t const at = (end_ + alignment - 1) / alignment * alignment;
@@ -63,7 +63,8 @@ constexpr std::size_t most_stack = std::size_t{1} << 47U;
 class Current {
    public:
     Current(TestedBlock* block, unsigned index) : before_(block::index()) {
-        if (tested_block != nullptr) throw UsageError("called by a thread of a tested block");
+        if (tested_block != nullptr)
+            throw UsageError("a thread of a tested block cannot call this");
         block::emulate(index);
         tested_block = block;
     }
@@ -154,7 +155,7 @@ bool BlockWait::same_as(BlockWait const& other) const {
 
 void require_stack(std::size_t stack_bytes) {
     if (stack_bytes >= least_stack && stack_bytes <= most_stack) return;
-    throw UsageError(fmt::format("stacks of {} bytes: a thread of a block has {} to {}",
+    throw UsageError(fmt::format("stacks of {} bytes requested: a thread of a block has {} to {}",
                                  stack_bytes, least_stack, most_stack));
 }
 
@@ -165,7 +166,8 @@ FiberBlock::Thread::Thread(unsigned number, Warp* lanes_of, std::size_t stack_by
 
 FiberBlock::FiberBlock(unsigned threads, std::size_t stack_bytes) : threads_(threads) {
     if (threads == 0 || threads > most_threads) {
-        throw UsageError(fmt::format("{} threads: a block has 1 to {}", threads, most_threads));
+        throw UsageError(
+            fmt::format("{} threads requested: a block has 1 to {}", threads, most_threads));
     }
     require_stack(stack_bytes);
     ready_.reserve(threads);
@@ -175,8 +177,9 @@ FiberBlock::FiberBlock(unsigned threads, std::size_t stack_bytes) : threads_(thr
             all_.emplace_back(i, &warps_[i / lanes_per_warp], stack_bytes);
         }
     } catch (std::bad_alloc const&) {
-        throw OutOfMemoryError(fmt::format("{} stacks of {} bytes asked for, {} are there", threads,
-                                           stack_bytes, all_.size()));
+        throw OutOfMemoryError(
+            fmt::format("{} stacks of {} bytes requested, but memory has room for {}", threads,
+                        stack_bytes, all_.size()));
     }
 }
 

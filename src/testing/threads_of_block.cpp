@@ -19,7 +19,8 @@ namespace detail {
 void run_threads(testing::BlockOptions const& options, std::function<void()> const& each_thread,
                  std::function<void(std::uint64_t seed)> const& after) {
     FiberBlock block(options.threads, options.stack_bytes);
-    if (options.seeds == 0) throw UsageError("no seeds: nothing would be run");
+    if (options.seeds == 0)
+        throw UsageError("BlockOptions::seeds is 0: the test would run nothing");
     for (std::uint64_t i = 0; i != options.seeds; ++i) {
         block.run(options.first_seed + i, options.block, each_thread);
         if (after) after(options.first_seed + i);
@@ -32,7 +33,7 @@ void report_race(testing::BlockOptions const& options, std::uint64_t seed, std::
                  unsigned thread, std::string const& first_reply, std::string const& reply) {
     std::string const which =
         thread == 0 ? fmt::format("the reply to request {}", request)
-                    : fmt::format("what thread {} returns for request {}", thread, request);
+                    : fmt::format("the result of thread {} for request {}", thread, request);
     throw testing::RaceError(
         seed, fmt::format("the {} threads race: {} is {} with seed {} and {} with seed {}",
                           options.threads, which, first_reply, options.first_seed, reply, seed));
@@ -57,7 +58,7 @@ ThreadedBlocks::ThreadedBlocks(std::uint64_t seed, std::size_t stack_bytes) try 
         });
     };
     if (is_there.exchange(true)) {
-        throw UsageError("there is another one: it would decide how kernels run no more");
+        throw UsageError("another one exists: only one at a time can decide how kernels run");
     }
     detail::set_block_runner(std::move(runner));
 } catch (...) {

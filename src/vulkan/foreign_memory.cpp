@@ -37,11 +37,11 @@ void require_file(FileDescriptor const& fd, std::size_t size) {
     struct stat found {};
     if (::fstat(fd.get(), &found) != 0) throw SystemError("fstat", errno);
     if (!S_ISREG(found.st_mode)) {
-        throw UsageError("the descriptor is not memory of Vulkan's CPU driver");
+        throw UsageError("the descriptor is not memory from Vulkan's CPU driver");
     }
     if (static_cast<std::size_t>(found.st_size) < size) {
-        throw UsageError(
-            fmt::format("the memory's file has {} bytes, {} were announced", found.st_size, size));
+        throw UsageError(fmt::format("the memory's file has {} bytes, fewer than the announced {}",
+                                     found.st_size, size));
     }
 }
 
@@ -63,7 +63,7 @@ std::unique_ptr<Allocation> map(FileDescriptor fd, std::size_t size, MemorySourc
             return std::make_unique<ForeignSharedMemory>(std::move(fd), size, access);
         case MemorySource::vulkan:
             if (access == MapAccess::read) {
-                throw UsageError("memory of Vulkan's cannot be mapped for reading alone");
+                throw UsageError("Vulkan memory cannot be mapped read-only");
             }
             return import(std::move(fd), size, uuid);
         case MemorySource::dma_buf:
@@ -73,7 +73,7 @@ std::unique_ptr<Allocation> map(FileDescriptor fd, std::size_t size, MemorySourc
     }
     // A value from elsewhere may be no MemorySource at all.
     std::string_view const name = source > MemorySource::memfd ? "" : to_string(source);
-    throw UnsupportedError(fmt::format("memory of {} cannot be mapped by another process",
+    throw UnsupportedError(fmt::format("another process cannot map memory from {}",
                                        name.empty() ? "unknown source" : name));
 }
 

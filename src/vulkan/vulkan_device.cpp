@@ -100,7 +100,7 @@ vk::raii::PhysicalDevice choose(vk::raii::Instance const& instance,
         }
     }
     throw UnsupportedError("vkEnumeratePhysicalDevices",
-                           uuid ? "no Vulkan driver (ICD) serves the GPU with this UUID"
+                           uuid ? "no Vulkan driver (ICD) supports the GPU with this UUID"
                                 : "no Vulkan driver (ICD) that runs on the CPU was found");
 }
 
@@ -315,8 +315,8 @@ void OpenedDevice::check_heap(std::size_t size) const {
         free_bytes = now.heapBudget.at(heap) - used;
     }
     if (size > free_bytes) {
-        throw OutOfMemoryError(fmt::format("{} bytes asked for, {} available in a heap of {}", size,
-                                           free_bytes, heap_size));
+        throw OutOfMemoryError(fmt::format("{} bytes requested, but {} are free in a heap of {}",
+                                           size, free_bytes, heap_size));
     }
 }
 

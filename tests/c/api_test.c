@@ -51,7 +51,7 @@ static void errors_have_names_and_texts(void) {
     EXPECT_ERROR(carillon_device_open("nothing", &device), CARILLON_USAGE, "nothing");
     EXPECT(device == NULL);
     EXPECT_ERROR(carillon_device_open("emulated", NULL), CARILLON_USAGE,
-                 "the room for the handle is a null pointer");
+                 "the output for the handle is a null pointer");
     carillon_connection* connection = NULL;
     EXPECT_ERROR(carillon_connect("/nowhere/at/all", NULL, &connection), CARILLON_SYSTEM,
                  "/nowhere/at/all");
@@ -80,7 +80,7 @@ static void closed_handles_are_null(carillon_device* device) {
     EXPECT_ERROR(carillon_ring_push(NULL, "x", 1, 0, 0), CARILLON_USAGE, "the ring");
     EXPECT_ERROR(carillon_ring_end_pop(NULL, &memory, 1), CARILLON_USAGE, "the end");
     EXPECT_ERROR(carillon_kernel_drain(NULL, 0), CARILLON_USAGE, "the kernel");
-    EXPECT_ERROR(carillon_kernel_start(NULL, NULL, NULL), CARILLON_USAGE, "room for the handle");
+    EXPECT_ERROR(carillon_kernel_start(NULL, NULL, NULL), CARILLON_USAGE, "output for the handle");
     int32_t process = 1;
     EXPECT_ERROR(carillon_connection_owner(NULL, &process), CARILLON_USAGE, "the connection");
     EXPECT(process == 0);
@@ -92,7 +92,7 @@ static void device_and_memory(carillon_device* device) {
     EXPECT(info.emulated == 1 && info.atom_size >= 1);
     EXPECT(strcmp(info.selector, "emulated") == 0);
     info.size = 0;
-    EXPECT_ERROR(carillon_device_get_info(device, &info), CARILLON_USAGE, "has no size");
+    EXPECT_ERROR(carillon_device_get_info(device, &info), CARILLON_USAGE, "is not set");
 
     carillon_memory* memory = NULL;
     EXPECT_ERROR(carillon_memory_allocate(device, 0, CARILLON_MEMORY_DEVICE, &memory),
@@ -130,7 +130,7 @@ static void kernel_answers(carillon_device* device) {
     carillon_state state = CARILLON_FAILED;
     EXPECT_OK(carillon_kernel_get_state(kernel, &state));
     EXPECT(state == CARILLON_RUNNING);
-    EXPECT_ERROR(carillon_kernel_client(kernel, 1, &client), CARILLON_USAGE, "no such channel");
+    EXPECT_ERROR(carillon_kernel_client(kernel, 1, &client), CARILLON_USAGE, "there is no channel 1");
     EXPECT_OK(carillon_kernel_client(kernel, 0, &client));
     EXPECT_OK(carillon_client_warm(client));
     ask asked = {21};
@@ -164,7 +164,7 @@ static void kernel_answers(carillon_device* device) {
         EXPECT(answer.twice == 2 * i);
     }
     EXPECT_ERROR(carillon_client_call(client, &asked, 7, &answer, sizeof(answer), 0, 0),
-                 CARILLON_USAGE, "a request of 7 bytes, the other side's is of 8");
+                 CARILLON_USAGE, "a request of 7 bytes was given, but the other side's has 8");
     EXPECT_ERROR(carillon_client_call(client, NULL, 8, &answer, sizeof(answer), 0, 0),
                  CARILLON_USAGE, "the message is a null pointer");
     EXPECT_ERROR(carillon_client_submit_n(client, many, 4, 2, 0, &first, &sent), CARILLON_USAGE,
@@ -205,10 +205,10 @@ static void options_that_make_no_sense(carillon_device* device) {
     EXPECT_ERROR(carillon_kernel_start(device, NULL, &kernel), CARILLON_USAGE,
                  "the struct of options is a null pointer");
     options.size = 0;
-    EXPECT_ERROR(carillon_kernel_start(device, &options, &kernel), CARILLON_USAGE, "have no size");
+    EXPECT_ERROR(carillon_kernel_start(device, &options, &kernel), CARILLON_USAGE, "is not set");
     options = options_of(&served);
     options.handler = NULL;
-    EXPECT_ERROR(carillon_kernel_start(device, &options, &kernel), CARILLON_USAGE, "no handler");
+    EXPECT_ERROR(carillon_kernel_start(device, &options, &kernel), CARILLON_USAGE, "the handler is a null pointer");
     options = options_of(&served);
     options.reply.bytes = 1025;
     EXPECT_ERROR(carillon_kernel_start(device, &options, &kernel), CARILLON_USAGE,
@@ -216,13 +216,13 @@ static void options_that_make_no_sense(carillon_device* device) {
     options = options_of(&served);
     options.request.name = "a\nb";
     EXPECT_ERROR(carillon_kernel_start(device, &options, &kernel), CARILLON_USAGE,
-                 "a control character in the name of the request");
+                 "the name of the request has a control character");
     options = options_of(&served);
     options.capacity = 9;
     EXPECT_ERROR(carillon_kernel_start(device, &options, &kernel), CARILLON_USAGE, "9");
     options = options_of(&served);
     options.idle = 9;
-    EXPECT_ERROR(carillon_kernel_start(device, &options, &kernel), CARILLON_USAGE, "no way 9");
+    EXPECT_ERROR(carillon_kernel_start(device, &options, &kernel), CARILLON_USAGE, "no idle policy 9");
     struct {
         carillon_kernel_options known;
         uint64_t unknown;
@@ -232,7 +232,7 @@ static void options_that_make_no_sense(carillon_device* device) {
     carillon_kernel_close(&kernel);
     newer.unknown = 1;
     EXPECT_ERROR(carillon_kernel_start(device, &newer.known, &kernel), CARILLON_UNSUPPORTED,
-                 "of a newer carillon.h");
+                 "from a newer carillon.h");
 }
 
 static void waits_for_its_gate(void* user, void const* request, void* reply) {

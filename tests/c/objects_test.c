@@ -39,7 +39,7 @@ static void mailboxes_both_ways(carillon_device* device) {
     char value[100] = "first";
     char seen[101] = "";
     EXPECT_ERROR(carillon_mailbox_create(device, value, 0, CARILLON_TO_HOST, 0, &to),
-                 CARILLON_USAGE, "a value of 0 bytes, which are 1 to 4096");
+                 CARILLON_USAGE, "a value of 0 bytes is not possible: it has 1 to 4096");
     EXPECT_ERROR(carillon_mailbox_create(device, NULL, 8, CARILLON_TO_HOST, 0, &to), CARILLON_USAGE,
                  "null pointer");
     EXPECT_ERROR(carillon_mailbox_create(device, value, 8, 7, 0, &to), CARILLON_USAGE, "7");
@@ -105,7 +105,7 @@ static void chunks_are_filled_and_read(carillon_device* device) {
         EXPECT(carillon_chunk_ring_end_release(end, taken.sequence) == CARILLON_NOT_NOW);
     }
     EXPECT_OK(carillon_chunk_ring_claim(ring, 0, &chunk));
-    EXPECT_ERROR(carillon_chunk_fill(chunk, 999, "too", 2), CARILLON_USAGE, "of a chunk of 1000");
+    EXPECT_ERROR(carillon_chunk_fill(chunk, 999, "too", 2), CARILLON_USAGE, "exceed the chunk of 1000");
     EXPECT_ERROR(carillon_chunk_commit(&chunk, 1001, "meta", 4), CARILLON_USAGE, "1001");
     EXPECT_ERROR(carillon_chunk_commit(&chunk, 1, "met", 3), CARILLON_USAGE, "a meta of 3 bytes");
     EXPECT(chunk != NULL);
@@ -118,7 +118,7 @@ static void chunks_are_filled_and_read(carillon_device* device) {
     EXPECT(carillon_chunk_ring_claim(ring, 0, &chunk) == CARILLON_NOT_NOW && chunk == NULL);
     EXPECT_ERROR(carillon_chunk_ring_claim(ring, 1000000, &chunk), CARILLON_TIMEOUT, "released");
     taken.size = 0;
-    EXPECT_ERROR(carillon_chunk_ring_end_take(end, &taken), CARILLON_USAGE, "has no size");
+    EXPECT_ERROR(carillon_chunk_ring_end_take(end, &taken), CARILLON_USAGE, "is not set");
     carillon_chunk_ring_close(&ring);
     carillon_chunk_ring_end_close(&end);
 }
@@ -148,8 +148,8 @@ static void buffers_are_made_and_read(carillon_store* store) {
     EXPECT(info.bytes == 5000 && info.sealed == 0 && strcmp(info.name, "prices") == 0);
     memcpy(info.host, "head", 5);
     EXPECT_OK(carillon_buffer_seal(made));
-    EXPECT_ERROR(carillon_buffer_seal(made), CARILLON_USAGE, "was sealed");
-    EXPECT_ERROR(carillon_buffer_write(made, 0, "x", 1), CARILLON_USAGE, "was sealed");
+    EXPECT_ERROR(carillon_buffer_seal(made), CARILLON_USAGE, "is sealed");
+    EXPECT_ERROR(carillon_buffer_write(made, 0, "x", 1), CARILLON_USAGE, "is sealed");
     int descriptor = -1;
     EXPECT_OK(carillon_store_events_descriptor(events, &descriptor));
     struct pollfd ready = {descriptor, POLLIN, 0};
@@ -162,7 +162,7 @@ static void buffers_are_made_and_read(carillon_store* store) {
     EXPECT_OK(carillon_store_sealed_next(sealed, patience, &came));
     EXPECT_OK(carillon_buffer_read(came, 4995, seen, 5));
     EXPECT(strcmp(seen, "last") == 0);
-    EXPECT_ERROR(carillon_buffer_seal(came), CARILLON_USAGE, "was sealed");
+    EXPECT_ERROR(carillon_buffer_seal(came), CARILLON_USAGE, "is sealed");
     carillon_buffer_close(&came);
     uint64_t missed = 1;
     EXPECT_OK(carillon_store_sealed_missed(sealed, &missed));
@@ -204,14 +204,14 @@ static void stores(carillon_device* device, char const* folder) {
     carillon_store_server* server = NULL;
     carillon_store_server* none = NULL;
     carillon_store_options options = {0};
-    EXPECT_ERROR(carillon_store_create(device, &options, &store), CARILLON_USAGE, "no size");
+    EXPECT_ERROR(carillon_store_create(device, &options, &store), CARILLON_USAGE, "is not set");
     options.size = sizeof(options);
     options.bytes = 1 << 20;
     options.copy_threads = 2;
     EXPECT_ERROR(carillon_store_connect(path, NULL, &other), CARILLON_SYSTEM, path);
     carillon_store_connect_options const over = {.size = sizeof(over), .timeout_ns = -1};
     EXPECT_ERROR(carillon_store_connect(path, &over, &other), CARILLON_USAGE,
-                 "carillon_store_connect: the timeout is over already");
+                 "carillon_store_connect: the timeout must be above 0");
     EXPECT_OK(carillon_store_create(device, &options, &store));
     buffers_are_made_and_read(store);
     carillon_serve_options const ten_bits = {.size = sizeof(ten_bits), .mode = 01777};

@@ -21,9 +21,9 @@ TEST_P(ChoicesTest, optionsThatNoKernelCanHaveAreUsageErrorsOfTheOneThatWasAsked
              Case{{.blocks = 0}, "0 blocks: a kernel has at least one block"},
              Case{{.capacity = 0}, "a capacity of 0 is not"},
              Case{{.capacity = 1U << 24}, "a capacity of 16777216 is not"},
-             Case{{.lifetime = -1ns}, "a lifetime of -1 ns: it is 0, for ever, or more"},
-             Case{{.host_limit = -1s}, "a host_limit of -1 s: it is 10 ms or more"},
-             Case{{.host_limit = 1ns}, "a host_limit of 1 ns: it is 10 ms or more"},
+             Case{{.lifetime = -1ns}, "a lifetime of -1 ns is negative"},
+             Case{{.host_limit = -1s}, "a host_limit of -1 s is too short: use 10 ms or more"},
+             Case{{.host_limit = 1ns}, "a host_limit of 1 ns is too short: use 10 ms or more"},
          }) {
         SCOPED_TRACE(each.cause);
         std::string const cause = std::string(": ") + each.cause;

@@ -161,8 +161,9 @@ TEST_F(DrainTest, withoutTimeEndsAKernelThatHasNothingToAnswer) {
 TEST_F(DrainTest, saysThatTheKernelItselfHasNotEnded) {
     StaysIdle::stays = true;
     PersistentKernel<StaysIdle> kernel(device_);
-    CARILLON_EXPECT_ERROR(kernel.drain(0ns), TimeoutError,
-                          "PersistentKernel::drain: all is answered, but the kernel has not ended");
+    CARILLON_EXPECT_ERROR(
+        kernel.drain(0ns), TimeoutError,
+        "PersistentKernel::drain: all requests are answered, but the kernel has not ended");
     StaysIdle::stays = false;
     kernel.drain(patience);
 }
@@ -215,7 +216,7 @@ TEST_F(DrainTest, submitToAPoolThatComesTooLateSendsNothing) {
     pool.drain();
     page.let_go();
     submitter.join();
-    EXPECT_EQ(refused, "Client::try_submit: the kernel was stopped");
+    EXPECT_EQ(refused, "Client::try_submit: the kernel was drained and has stopped");
     EXPECT_EQ(CountsServed::served, 0);
 }
 

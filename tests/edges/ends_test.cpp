@@ -15,7 +15,7 @@ class EndsTest : public DeviceTest {
     static void expect_once(char const* call, Take&& take) {
         EXPECT_NO_THROW(take());
         CARILLON_EXPECT_ERROR(take(), UsageError, call);
-        CARILLON_EXPECT_ERROR(take(), UsageError, "once; for several");
+        CARILLON_EXPECT_ERROR(take(), UsageError, "only one kernel may have it");
     }
 };
 CARILLON_ON_EVERY_DEVICE(EndsTest);

@@ -58,7 +58,7 @@ TEST_P(LimitsOfObjectsTest, movedKernels) {
     Kernel kernel(device());
     Kernel to(std::move(kernel));
     try_calls_of_moved(kernel);
-    auto const channel = Expected::usage("there is no such channel");
+    auto const channel = Expected::usage("there is no channel");
     try_limits({none("PersistentKernel::channels", [&] { return kernel.channels() == 0; }),
                 none("PersistentKernel::placement", [&] { (void)kernel.placement(); }),
                 {"PersistentKernel::channel, moved from", channel, [&] { (void)kernel.channel(); }},
@@ -198,7 +198,7 @@ TEST_P(LimitsOfObjectsTest, movedEnds) {
     auto kernel = launch(device(), 1, NothingBody{});
     RunningKernel const to_kernel = std::move(kernel);
     std::array<int, 2> const messages{1, 2};
-    auto const gone = Expected::usage("the chunk was committed already, or moved away");
+    auto const gone = Expected::usage("the chunk was committed or moved from");
     try_limits({moved("MpmcRing::try_push", [&] { return producer.try_push(1); }),
                 moved("MpmcRing::try_push_n", [&] { return producer.try_push_n(messages); }),
                 moved("MpmcRing::push", [&] { producer.push(1, patience); }),
@@ -236,7 +236,8 @@ TEST_P(LimitsOfObjectsTest, null) {
           [&] { Kernel(device(), {.memory = no_memory}); }},
          {"Channels::profile, none", Expected::behaves(),
           [&] { Kernel(device(), {.channels = {.profile = nullptr}}); }},
-         {"HostService, no function", Expected::usage("HostService: there is no function"),
+         {"HostService, no function",
+          Expected::usage("HostService: the function that serves requests is empty"),
           [&] { Service(device(), nullptr); }},
          {"LogService, no sink", Expected::behaves(), [&] { LogService(device(), {.sink = {}}); }},
          {"DeviceReader::read, null", null, [&] { (void)reader.read(nullptr, 8, patience); }},
@@ -283,7 +284,7 @@ TEST_P(LimitsOfObjectsTest, bytesAtNull) {
     Mailbox<Bytes, Direction::to_device> limits(device(), value);
     Mailbox<Bytes, Direction::to_host> status(device(), value);
     auto const null = [](std::string const& call) {
-        return Expected::usage(call + ": 8 bytes at a null pointer");
+        return Expected::usage(call + ": 8 bytes requested at a null pointer");
     };
     try_limits(
         {{"copy_to_device", null("copy_to_device"), [&] { copy_to_device(memory, 0, bytes); }},
@@ -316,7 +317,7 @@ TEST_P(LimitsOfObjectsTest, ofAnotherDevice) {
     DeviceReader reader(device());
     DeviceWriter writer(device());
     HostWait const wait;
-    auto const others = Expected::usage("another device's");
+    auto const others = Expected::usage("another device");
     try_limits(
         {{"Device::access, another's", others, [&] { (void)device().access(memory); }},
          {"Device::access, its own", Expected::behaves(), [&] { (void)other.access(memory); }},

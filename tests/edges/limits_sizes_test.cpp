@@ -224,9 +224,9 @@ TEST_P(LimitsOfSizesTest, pools) {
     try_limits(
         {{"Pool, 1 client, 1 reply", Expected::behaves(), [&] { return sizes(1, 1); }},
          {"Pool, 3 clients, 5 replies", Expected::behaves(), [&] { return sizes(3, 5); }},
-         {"Pool, 2^32 replies", Expected::usage("PersistentKernel: reply slots for 4294967296"),
+         {"Pool, 2^32 replies", Expected::usage("PersistentKernel: 4294967296 reply slots"),
           [&] { return sizes(1U << 16, 1U << 16); }},
-         {"Pool, 2^32 + 2^16 replies", Expected::usage("PersistentKernel: reply slots for "),
+         {"Pool, 2^32 + 2^16 replies", Expected::usage("PersistentKernel: 4295032832 reply slots"),
           [&] { return sizes(1U << 16, (1U << 16) + 1); }}});
     try_values<unsigned>("Pool, clients", Expected::usage("PersistentKernel: "),
                          {0, (1U << 22) + 1, 1U << 31, largest_number},
@@ -306,9 +306,9 @@ TEST_P(LimitsOfSizesTest, services) {
     };
     try_values<std::uint32_t>("HostService, callers", Expected::behaves(), {1, 3},
                               [&](auto callers) { make({.callers = callers}); });
-    try_values<std::uint32_t>(
-        "HostService, callers", Expected::usage("HostService: reply slots for "),
-        {0, (1U << 24) + 1, largest_number}, [&](auto callers) { make({.callers = callers}); });
+    try_values<std::uint32_t>("HostService, callers", Expected::usage("HostService: "),
+                              {0, (1U << 24) + 1, largest_number},
+                              [&](auto callers) { make({.callers = callers}); });
     try_capacity("HostService", [&](auto slots) { make({.capacity = slots}); });
     try_capacity("LogService",
                  [&](auto slots) { LogService(device(), {.capacity = slots}).flush(patience); });

@@ -177,8 +177,9 @@ TEST_F(OneThreadTest, callWithinACallOfTheSameObjectIsRefused) {
     int one = 0;
     detail::OneThreadCall<true> const outer(&one);
     auto const inner = [&] { detail::OneThreadCall<true> const call(&one); };
-    CARILLON_EXPECT_ERROR(detail::in_call("inner", inner), UsageError,
-                          "inner: thread " + std::to_string(gettid()) + " calls it within a call");
+    CARILLON_EXPECT_ERROR(
+        detail::in_call("inner", inner), UsageError,
+        "inner: thread " + std::to_string(gettid()) + " calls it inside an unfinished call");
 }
 
 // Both the handler's call and the one that it has interrupted: the latter's reply is its own.

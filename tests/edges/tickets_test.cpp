@@ -33,8 +33,8 @@ TEST_P(TicketTest, ticketOfAnotherChannelIsAUsageError) {
     Ticket const others = other.submit({2, 0}, patience);
     EXPECT_EQ(ones.number(), others.number());
     EXPECT_FALSE(ones == others);
-    expect_refused(one, others, "the ticket is another client's");
-    expect_refused(other, ones, "the ticket is another client's");
+    expect_refused(one, others, "the ticket belongs to another client");
+    expect_refused(other, ones, "the ticket belongs to another client");
     EXPECT_EQ(one.wait(ones, patience).value, 4U);
     EXPECT_EQ(other.wait(others, patience).value, 7U);
 }
@@ -49,7 +49,7 @@ TEST_P(TicketTest, ticketOfAKernelThatHasEndedIsNotTheNextOnes) {
     }
     PersistentKernel<GatedHandler> kernel(device(), {.memory = memory}, GatedHandler{});
     (void)kernel.channel().submit({2, 0}, patience);
-    expect_refused(kernel.channel(), *old, "the ticket is another client's");
+    expect_refused(kernel.channel(), *old, "the ticket belongs to another client");
 }
 
 TEST_P(TicketTest, ticketsOfOtherRequestsAreNotAppended) {
@@ -77,7 +77,7 @@ TEST_P(TicketTest, memoryOfChannelsServesOneKernelAtATime) {
     auto const memory = std::make_shared<ChannelMemory>(device(), 1, ChannelShape{8});
     std::optional<PersistentKernel<GatedHandler>> kernel(
         std::in_place, device(), KernelOptions{.memory = memory}, GatedHandler{});
-    char const* const why = "a PersistentKernel has the ChannelMemory";
+    char const* const why = "a PersistentKernel uses the ChannelMemory";
     auto const second = [&] {
         PersistentKernel<GatedHandler> const one(device(), {.memory = memory}, GatedHandler{});
     };
@@ -110,7 +110,7 @@ TEST_P(TicketTest, ticketOfAnotherClientIsAUsageError) {
     Ticket const ones = one.submit({1, 0}, patience);
     Ticket const others = other.submit({2, 0}, patience);
     EXPECT_FALSE(ones == others);
-    expect_refused(one, others, "the ticket is another client's");
+    expect_refused(one, others, "the ticket belongs to another client");
     EXPECT_EQ(one.wait(ones, patience).value, 4U);
     EXPECT_EQ(other.wait(others, patience).value, 7U);
 }
@@ -137,7 +137,7 @@ TEST_P(TicketTest, replyThatNobodyTookIsWhyTheNextRequestIsNotSent) {
     auto& channel = kernel.channel();
     Ticket const first = channel.submit({1, 0}, patience);
     for (int i = 0; i < 3; ++i) (void)channel.call({2, 0}, patience);
-    auto const why = "the next request's place holds the reply to request 1, which was not taken";
+    auto const why = "the next slot still holds the reply to request 1";
     CARILLON_EXPECT_ERROR(channel.call({2, 0}, 1ms), TimeoutError, why);
     Tickets sent;
     std::array<GatedRequest, 2> const two{};

@@ -46,8 +46,9 @@ TEST_P(TimeoutTest, callsThatWereSentAreThoseThatAreServed) {
     auto& channel = kernel.channel();
     std::uint64_t const sent = call_until_nothing_is_sent(channel);
     EXPECT_EQ(sent, 4U);
-    expect_timeout(false, "Client::call: no slot came free", [&] { return channel.call({}, 1ms); });
-    expect_timeout(false, "each of the channel's 4 slots", [&] { return channel.submit({}, 1ms); });
+    expect_timeout(false, "Client::call: no slot became free",
+                   [&] { return channel.call({}, 1ms); });
+    expect_timeout(false, "all 4 slots of the channel", [&] { return channel.submit({}, 1ms); });
     gate.open(1);
     EXPECT_EQ(channel.call({7, 0}, patience).served, sent + 1);
     Ticket const late = channel.submit({7, 2}, patience);
@@ -64,7 +65,8 @@ TEST_P(TimeoutTest, clientSaysThatItsRepliesHaveNoRoom) {
         GatedHandler{gate.device_view()});
     auto client = kernel.client();
     EXPECT_EQ(call_until_nothing_is_sent(client), 2U);
-    expect_timeout(false, "Client::call: no slot came free", [&] { return client.call({}, 1ms); });
+    expect_timeout(false, "Client::call: no slot became free",
+                   [&] { return client.call({}, 1ms); });
     expect_timeout(false, "this client has 2 requests", [&] { return client.submit({}, 1ms); });
     gate.open(1);
     EXPECT_EQ(client.call({7, 0}, patience).value, 22U);

@@ -187,7 +187,7 @@ class Faults(unittest.TestCase):
                 victim.process.send_signal(signal.SIGCONT)
                 seen = victim.rest()
             self.assertEqual(seen["end"]["kind"], "StoppedError", seen)
-            self.assertIn("had heard nothing from this process for 300 ms", seen["end"]["text"])
+            self.assertIn("had no heartbeat from this process for 300 ms", seen["end"]["text"])
 
 
 RESULTS = {}

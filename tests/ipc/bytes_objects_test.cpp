@@ -125,7 +125,8 @@ TEST_F(BytesObjectsTest, mailboxesOfAnotherProcess) {
         EXPECT_EQ(now.chunks, i + 7);
         sets.set({i + 8, 0});
     }
-    CARILLON_EXPECT_ERROR((void)to.device_handle(), UsageError, "the device's end is the owner's");
+    CARILLON_EXPECT_ERROR((void)to.device_handle(), UsageError,
+                          "only the owner's process has the device's end");
     CARILLON_EXPECT_ERROR((void)(owner_.mailbox<Bytes, Direction::to_host>("taken", {12})),
                           RefusedError, "of 8 bytes, the client's bytes of 12");
     CARILLON_EXPECT_ERROR((void)owner_.mailbox<Bytes>("taken", {8}), RefusedError,
@@ -153,7 +154,7 @@ TEST_F(BytesObjectsTest, chunkRingsOfAnotherProcess) {
         EXPECT_TRUE(reads.release(seen.sequence));
     }
     CARILLON_EXPECT_ERROR((void)ring.device_handle(), UsageError,
-                          "the device's end is the owner's");
+                          "only the owner's process has the device's end");
     CARILLON_EXPECT_ERROR((void)owner_.chunk_ring<Bytes>("heaps", {16}), RefusedError,
                           "the client's bytes");
     EXPECT_NO_THROW(owner_.chunk_ring<Bytes>("bare").claim(patience).commit(8));
@@ -167,7 +168,7 @@ TEST_F(BytesObjectsTest, metadataThatLieElsewhereAreRefused) {
     SharedChunkRing<Apart> const chunks(device(), {.chunk_bytes = 64, .chunks = 2});
     server().add("chunks", chunks);
     CARILLON_EXPECT_ERROR((void)owner_.chunk_ring<Bytes>("chunks", {16}), RefusedError,
-                          "on boundaries of 16 bytes");
+                          "with an alignment of 16 bytes");
 }
 
 TEST(BytesChunksTest, areReadAndReleasedOnTheDevice) {
@@ -208,7 +209,7 @@ TEST(BytesChunksTest, bothEndsAreUsedAtOnce) {
 TEST(BytesChunksTest, whatMakesNoSenseIsRefused) {
     Device const device = Device::open("emulated");
     CARILLON_EXPECT_ERROR(ByteChunks(device, 41), UsageError,
-                          "a meta of 41 bytes, which are 0 to 40");
+                          "a meta of 41 bytes is not possible: it has 0 to 40");
     CARILLON_EXPECT_ERROR(ByteChunks(device, 4, {.chunks = 3}), UsageError, "3");
     ByteChunks ring(device, 4, {.chunk_bytes = 10, .chunks = 2});
     (void)ring.device_handle();
@@ -217,11 +218,12 @@ TEST(BytesChunksTest, whatMakesNoSenseIsRefused) {
     Chunk<Bytes> const other = ring.claim(1s);
     EXPECT_FALSE(ring.try_claim());
     CARILLON_EXPECT_ERROR((void)ring.claim(1ms), TimeoutError, "no chunk was released");
-    CARILLON_EXPECT_ERROR(chunk.commit(11, value_of(4, 0)), UsageError, "of a chunk of 10 bytes");
+    CARILLON_EXPECT_ERROR(chunk.commit(11, value_of(4, 0)), UsageError,
+                          "exceed the chunk of 10 bytes");
     CARILLON_EXPECT_ERROR(chunk.commit(10, value_of(3, 0)), UsageError,
-                          "a meta of 3 bytes, the other side's is of 4");
+                          "a meta of 3 bytes was given, but the other side's has 4");
     chunk.commit(10, value_of(4, 0));
-    CARILLON_EXPECT_ERROR(chunk.commit(10, value_of(4, 0)), UsageError, "committed already");
+    CARILLON_EXPECT_ERROR(chunk.commit(10, value_of(4, 0)), UsageError, "was committed or");
 }
 
 // The ends of the emulated device, and the metadata of a chunk.
@@ -238,7 +240,7 @@ TEST(BytesEndsTest, bytesAtANullPointerAreRefused) {
     auto sends = from.device_handle();
     auto reads = limits.device_handle();
     auto sets = status.device_handle();
-    char const* const says = ": 4 bytes at a null pointer";
+    char const* const says = ": 4 bytes requested at a null pointer";
     CARILLON_EXPECT_ERROR((void)takes.try_pop(null), UsageError, says);
     CARILLON_EXPECT_ERROR((void)sends.try_push(null), UsageError, says);
     CARILLON_EXPECT_ERROR((void)reads.refresh(null), UsageError, says);
@@ -250,14 +252,14 @@ TEST(BytesEndsTest, bytesAtANullPointerAreRefused) {
 TEST(MailboxOfBytesTest, whatMakesNoSenseIsRefused) {
     Device const device = Device::open("emulated");
     CARILLON_EXPECT_ERROR(MailboxFrom(device, {}), UsageError,
-                          "a value of 0 bytes, which are 1 to 4096");
+                          "a value of 0 bytes is not possible: it has 1 to 4096");
     CARILLON_EXPECT_ERROR(MailboxFrom(device, Value(4097)), UsageError, "4097 bytes");
     CARILLON_EXPECT_ERROR(MailboxFrom(device, Value(4), {.capacity = 3}), UsageError, "3");
     MailboxTo limits(device, Value(4));
     MailboxFrom status(device, Value(4));
     Value five(5);
     CARILLON_EXPECT_ERROR(limits.set(five), UsageError,
-                          "a value of 5 bytes, the other side's is of 4");
+                          "a value of 5 bytes was given, but the other side's has 4");
     CARILLON_EXPECT_ERROR((void)status.refresh(five), UsageError, "5 bytes");
     auto reads = limits.device_handle();
     auto sets = status.device_handle();

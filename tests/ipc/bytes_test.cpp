@@ -267,17 +267,18 @@ TEST_F(BytesOfOthersTest, ringsOfTypesAndByBytes) {
         from.pop(room_of(fill), patience);
         EXPECT_EQ(fill.twice, i);
     }
-    CARILLON_EXPECT_ERROR((void)to.device_handle(), UsageError, "the device's end is the owner's");
+    CARILLON_EXPECT_ERROR((void)to.device_handle(), UsageError,
+                          "only the owner's process has the device's end");
 }
 
 TEST_F(BytesOfOthersTest, refusalsNameBothSizes) {
     PersistentKernel<CountingHandler, SharedChannels> const kernel(device(), parked);
     Server const server = kernel.serve(path());
     Connection const owner = connect();
-    CARILLON_EXPECT_ERROR((void)(owner.channel<Bytes, Bytes>("kernel", {12}, {sizeof(Told)})),
-                          RefusedError,
-                          "the kernel's request is carillon::test::Ask of 8 bytes, the client's "
-                          "bytes of 12");
+    CARILLON_EXPECT_ERROR(
+        (void)(owner.channel<Bytes, Bytes>("kernel", {12}, {sizeof(Told)})), RefusedError,
+        "the kernel's request is carillon::test::Ask of 8 bytes, but the client's is "
+        "bytes of 12");
     CARILLON_EXPECT_ERROR((void)(owner.channel<Bytes, Bytes>("kernel", {8, "Ask"}, {sizeof(Told)})),
                           RefusedError, "the client's Ask of 8");
     CARILLON_EXPECT_ERROR((void)(owner.channel<Bytes, Bytes>("quotes", {8}, {sizeof(Told)})),
@@ -324,7 +325,7 @@ TEST_F(BytesOfOthersTest, namesThatDifferBehind63BytesAreNamesOfTwoTypes) {
         RefusedError, "the client's " + before.substr(0, 46) + "~");
     CARILLON_EXPECT_ERROR(
         (void)(owner.channel<Bytes, Bytes>("kernel", {8, before.substr(0, 63)}, {sizeof(Told)})),
-        RefusedError, "of 8 bytes, the client's " + before.substr(0, 63));
+        RefusedError, "of 8 bytes, but the client's is " + before.substr(0, 63));
 }
 
 TEST_F(BytesOfOthersTest, nameThatIsTooLongByHalfACharacterIsTheSameOnBothSides) {
@@ -346,7 +347,7 @@ TEST_F(BytesOfOthersTest, refusalShowsNoMoreOfANameThanIsSent) {
         kernel.serve(path(), {.log = [&](std::string const& line) { shown = line.size(); }});
     CARILLON_EXPECT_ERROR(
         (void)(connect().channel<Bytes, Bytes>("kernel", {sizeof(Ask), "Tick"}, {sizeof(Told)})),
-        RefusedError, " of 8 bytes, the client's Tick of 8");
+        RefusedError, " of 8 bytes, but the client's is Tick of 8");
     EXPECT_TRUE(eventually([&] { return shown != 0; }));
     EXPECT_LT(shown, 400U);
 }
@@ -358,9 +359,10 @@ TEST_F(BytesOfOthersTest, namesThatCannotBePrintedAreErrorsOfTheCallsThatGetThem
     for (auto const clients : {BytesClients::of_this_process, BytesClients::of_others}) {
         CARILLON_EXPECT_ERROR(BytesKernel(device(), red, plain, doubles, nullptr, parked, clients),
                               UsageError,
-                              "BytesKernel: a control character in the name of the request");
+                              "BytesKernel: the name of the request has a control character");
         CARILLON_EXPECT_ERROR(BytesKernel(device(), plain, half, doubles, nullptr, parked, clients),
-                              UsageError, "in the name of the reply, or bytes that are no UTF-8");
+                              UsageError,
+                              "the name of the reply has a control character or is not UTF-8");
     }
     Server const server(path());
     Connection const owner = connect();
@@ -369,11 +371,11 @@ TEST_F(BytesOfOthersTest, namesThatCannotBePrintedAreErrorsOfTheCallsThatGetThem
     CARILLON_EXPECT_ERROR((void)(owner.channel<Bytes, Bytes>("kernel", plain, half)), UsageError,
                           "Connection::channel: a control");
     CARILLON_EXPECT_ERROR((void)(owner.ring<Bytes, Direction::to_host>("ring", red)), UsageError,
-                          "Connection::ring: a control character in the name of the message");
+                          "Connection::ring: the name of the message has a control character");
     CARILLON_EXPECT_ERROR((void)(owner.mailbox<Bytes, Direction::to_host>("box", red)), UsageError,
-                          "Connection::mailbox: a control character in the name of the value");
+                          "Connection::mailbox: the name of the value has a control character");
     CARILLON_EXPECT_ERROR((void)owner.chunk_ring<Bytes>("chunks", half), UsageError,
-                          "Connection::chunk_ring: a control character in the name of the meta");
+                          "Connection::chunk_ring: the name of the meta has a control character");
 }
 
 void waits_to_be_let_go(void* gate, void const* /*request*/, void* /*reply*/) {
@@ -407,7 +409,7 @@ TEST(BytesErrorsTest, messagesAtANullPointerAreRefused) {
     BytesClient& client = kernel.client();
     Message four(4);
     std::span<std::byte> const null(static_cast<std::byte*>(nullptr), 4);
-    char const* const says = ": 4 bytes at a null pointer";
+    char const* const says = ": 4 bytes requested at a null pointer";
     Tickets sent;
     Tickets tickets(1, 1, 1);
     CARILLON_EXPECT_ERROR(client.call(null, four, patience), UsageError, says);
@@ -428,19 +430,19 @@ TEST(BytesErrorsTest, whatMakesNoSenseIsRefused) {
     Message const four(4);
     Message five(5);
     CARILLON_EXPECT_ERROR(RingFrom(device, 0), UsageError,
-                          "a message of 0 bytes, which are 1 to 1024");
+                          "a message of 0 bytes is not possible: it has 1 to 1024");
     CARILLON_EXPECT_ERROR(RingFrom(device, 1025), UsageError, "1025 bytes");
     CARILLON_EXPECT_ERROR(BytesKernel(device, {4}, {4}, nullptr, nullptr), UsageError,
-                          "there is no handler");
+                          "the handler is a null pointer");
     CARILLON_EXPECT_ERROR(BytesKernel(device, {4}, {2000}, throws, nullptr), UsageError,
                           "a reply of 2000 bytes");
     BytesKernel kernel(device, {4}, {4}, throws, nullptr, parked);
     CARILLON_EXPECT_ERROR(kernel.client().call(five, five, 1s), UsageError,
-                          "a request of 5 bytes, the other side's is of 4");
+                          "a request of 5 bytes was given, but the other side's has 4");
     CARILLON_EXPECT_ERROR(kernel.client().call(four, five, 1s), UsageError, "a reply of 5 bytes");
     CARILLON_EXPECT_ERROR((void)kernel.client().try_submit_n(five), UsageError,
                           "5 bytes, which are no whole number of requests of 4 bytes");
-    CARILLON_EXPECT_ERROR((void)kernel.client(1), UsageError, "there is no such channel");
+    CARILLON_EXPECT_ERROR((void)kernel.client(1), UsageError, "there is no channel 1");
     CARILLON_EXPECT_ERROR((void)kernel.serve("/nowhere"), UsageError, "of_others");
     RingTo ring(device, 4, {.capacity = 2});
     CARILLON_EXPECT_ERROR((void)ring.try_push(five), UsageError, "a message of 5 bytes");

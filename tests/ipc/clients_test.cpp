@@ -251,7 +251,7 @@ TEST_P(PoolsTest, oneMoreThanThereArePlacesIsRefused) {
     auto const first = owner.channel<Ask, Told>();
     auto const second = owner.channel<Ask, Told>();
     CARILLON_EXPECT_ERROR(((void)owner.channel<Ask, Told>()), RefusedError,
-                          "all 2 places of the kernel have clients");
+                          "all places (2) are in use");
 }
 
 TEST_P(PoolsTest, whatIsThereIsToldOfEachPlace) {

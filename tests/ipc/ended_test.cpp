@@ -60,9 +60,9 @@ TEST_F(EndedTest, lifetimeThatIsOverIsToldOnceAndForAll) {
     Connection const connection = connect();
     auto channel = connection.channel<Ask, Told>();
     std::string const what = throws_for_good([&] { return channel.try_submit({1}); });
-    EXPECT_EQ(what, "Client::try_submit: the kernel has ended: its lifetime was over");
-    CARILLON_EXPECT_ERROR((connection.channel<Ask, Told>()), RefusedError, "lifetime was over");
-    CARILLON_EXPECT_ERROR((connect().channel<Ask, Told>()), RefusedError, "lifetime was over");
+    EXPECT_EQ(what, "Client::try_submit: the kernel has ended: its lifetime is over");
+    CARILLON_EXPECT_ERROR((connection.channel<Ask, Told>()), RefusedError, "lifetime is over");
+    CARILLON_EXPECT_ERROR((connect().channel<Ask, Told>()), RefusedError, "lifetime is over");
 }
 
 TEST_F(EndedTest, whatAHandlerThrowsIsToldToClients) {

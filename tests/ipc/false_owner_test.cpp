@@ -216,7 +216,7 @@ TEST_F(FalseKernelOwnerTest, slotsOfAnotherSizeAreNotMapped) {
     FalseOwner const owner(path(), lends(attached, {0, 0}));
     Connection const connection = connect();
     CARILLON_EXPECT_ERROR((connection.channel<Ask, Told>()), ProtocolError,
-                          "the owner's slots have 2 and 1 lines, these types' 1 and 1");
+                          "the owner's slots have 2 and 1 lines, but these types need 1 and 1");
 }
 
 TEST_F(FalseKernelOwnerTest, memoryThatIsSmallerThanWhatIsInItIsNotMapped) {

@@ -63,10 +63,12 @@ TEST_F(FalseStoreTest, sealedBufferThatOthersMayWrite) {
     FileDescriptor const memory = detail::new_sealable_memory(memory_bytes);
     FalseOwner const owner = lends(BufferAsker::lent(true), {memory.get()});
     Store const client = connect();
-    CARILLON_EXPECT_ERROR((void)client.get("a"), ProtocolError, "memory that others may write");
+    CARILLON_EXPECT_ERROR((void)client.get("a"), ProtocolError,
+                          "memory that other processes can write");
     ASSERT_TRUE(detail::seal_against_writing(memory));
     EXPECT_EQ(client.get("a").size(), 100U);
-    CARILLON_EXPECT_ERROR((void)client.create("a", 100), ProtocolError, "a new buffer is sealed");
+    CARILLON_EXPECT_ERROR((void)client.create("a", 100), ProtocolError,
+                          "the store lent a new buffer sealed");
 }
 
 // C asks to be shown it.
@@ -86,10 +88,10 @@ TEST_F(FalseStoreTest, memoryThatIsNeverShown) {
     }
     {
         FalseOwner const owner = with(detail::BufferDone{}, {});
-        CARILLON_EXPECT_ERROR((void)connect().get("a"), ProtocolError, "something else");
+        CARILLON_EXPECT_ERROR((void)connect().get("a"), ProtocolError, "does not fit the question");
     }
     FalseOwner const owner = with(detail::ShownMemory{8}, {memory.get()});
-    CARILLON_EXPECT_ERROR((void)connect().get("a"), ProtocolError, "another memory");
+    CARILLON_EXPECT_ERROR((void)connect().get("a"), ProtocolError, "the memory of another buffer");
 }
 
 // Each FalseOwner serves one connection: C has one more, to another with the same number.
@@ -143,7 +145,7 @@ TEST_F(FalseStoreTest, listThatGoesBack) {
         listed.size = 1;
         tell(client, asked.id, listed);
     });
-    CARILLON_EXPECT_ERROR((void)connect().list(), ProtocolError, "goes back");
+    CARILLON_EXPECT_ERROR((void)connect().list(), ProtocolError, "not in order");
 }
 
 }  // namespace

@@ -181,11 +181,11 @@ TEST_F(HandlerTextTest, textWithoutAHandlerIsACompileError) {
 
 TEST_F(HandlerTextTest, otherSizesThanDeclaredAreToldWithBoth) {
     CARILLON_EXPECT_ERROR(compiled(reprice_text, 24, 16), CompileError,
-                          "the handler's request has another size than was declared");
+                          "the size of the handler's request differs");
     CARILLON_EXPECT_ERROR(compiled(reprice_text, 24, 16), CompileError,
                           "bytes=16UL, declared=24UL");
     CARILLON_EXPECT_ERROR(compiled(reprice_text, 16, 12), CompileError,
-                          "the handler's reply has another size than was declared");
+                          "the size of the handler's reply differs");
 }
 
 TEST_F(HandlerTextTest, whatWasCompiledIsFoundAgainWithItsWarnings) {
@@ -262,7 +262,7 @@ TEST_F(HandlerTextTest, foldersWithoutHeadersAreRefused) {
 
 TEST_F(HandlerTextTest, gpusThatNvrtcDoesNotKnowAreRefused) {
     CARILLON_EXPECT_ERROR(compile_handler(20, reprice_text, tick_type, quote_type, options_),
-                          UnsupportedError, "makes no machine code for compute capability 2.0");
+                          UnsupportedError, "does not support compute capability 2.0");
 }
 
 TEST_F(HandlerTextTest, sizesThatNoMessageHasAreRefused) {
@@ -273,7 +273,7 @@ TEST_F(HandlerTextTest, sizesThatNoMessageHasAreRefused) {
 TEST_F(HandlerTextTest, typeNamesThatCannotBePrintedAreRefused) {
     CARILLON_EXPECT_ERROR(compile_handler(90, reprice_text, {16, "a\nb"}, quote_type, options_),
                           UsageError,
-                          "compile_handler: a control character in the name of the request");
+                          "compile_handler: the name of the request has a control character");
 }
 
 TEST_F(HandlerTextTest, emulatedDeviceTakesNoText) {
@@ -530,7 +530,7 @@ TEST_P(TextKernelTest, handlerMayGoBeforeItsKernel) {
 TEST_P(TextKernelTest, nothingIsLoadedBesideAKernel) {
     BytesKernel kernel(device(), reprice());
     CARILLON_EXPECT_ERROR(compiled(sum_text(4, 1), {4}, {4}), UsageError,
-                          "compile handlers before the first kernel is started");
+                          "compile handlers before you start the first kernel");
     expect_quotes(kernel.client(), 1, 100);
 }
 

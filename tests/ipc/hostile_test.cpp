@@ -172,7 +172,7 @@ class NonsenseTest : private LoggedLines, public WithKernel<> {
         std::vector<std::string> const lines = now();
         ASSERT_EQ(lines.size(), 1U);
         EXPECT_NE(lines[0].find("hostile, process "), std::string::npos) << lines[0];
-        EXPECT_NE(lines[0].find("has lost its place at \"kernel\": " + why), std::string::npos)
+        EXPECT_NE(lines[0].find("lost its place at \"kernel\": " + why), std::string::npos)
             << lines[0];
     }
     [[nodiscard]] std::shared_ptr<detail::ClientSession> session(std::string const& name) const {
@@ -199,7 +199,7 @@ TEST_F(NonsenseTest, requestsThatRunBackwards) {
 TEST_F(NonsenseTest, moreUnderWayThanThereAreSlots) {
     expect_ended([](CounterWords& words,
                     Sequence first) { CounterWords::store(words.submitted, first + slots + 1); },
-                 "it has more requests under way than there are slots");
+                 "it has more requests outstanding than there are slots");
 }
 
 // C counts rightly with the ring full, empty, and full of replies that were given up.

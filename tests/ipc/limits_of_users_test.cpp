@@ -82,7 +82,7 @@ class LimitsOfUsersTest : public AtPath<testing::Test, Connection, OpenSocketPat
     void expect_shares(unsigned all, Take const& take) {
         EXPECT_EQ(take(a_user), all / 2);
         EXPECT_EQ(take(another_user), all / 4);
-        expect_why("kept for the ");
+        expect_why("reserved for the ");
         EXPECT_EQ(take(0), all / 4);
     }
     void expect_shares_of_buffers(unsigned all) {
@@ -128,7 +128,7 @@ TEST_F(LimitsOfUsersTest, smallBuffersLeaveDescriptorsForConnectionsAndForOthers
 TEST_F(LimitsOfUsersTest, silentConnectionsGiveUpTheirPlaces) {
     std::atomic<unsigned> dropped = 0;
     serve({.connections = 4, .log = [&](std::string const& line) {
-               if (line.find("its place is wanted") != std::string::npos) ++dropped;
+               if (line.find("another client needs its place") != std::string::npos) ++dropped;
            }});
     std::vector<detail::UnixSocket> silent;
     for (uid_t const user : {a_user, a_user, uid_t{0}, uid_t{0}}) {
@@ -194,7 +194,7 @@ TEST_F(LimitsOfUsersTest, descriptorsAreKeptForTheOwnersUserAndForConnections) {
         DescriptorsOpen const most(128, 96);
         EXPECT_EQ(connect_all(a_user), 0U);
         EXPECT_EQ(seal_all(strangers), 0U);
-        expect_why("kept for the store's user");
+        expect_why("reserved for the store's user");
         EXPECT_EQ(attach_to(connect(0))->call({1}, patience).twice, 2U);
         (void)own.create("", 1).seal();
     }

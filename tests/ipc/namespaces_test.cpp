@@ -79,7 +79,7 @@ TEST_P(NamespacesTest, ownerThatEndsBesideAChildOfItsOwnHasGone) {
     client.tell("go on");
     EXPECT_EQ(client.line().find("owner gone: Client::call: the owner"), 0U);
     EXPECT_EQ(client.status(), 0);
-    CARILLON_EXPECT_ERROR(connect(), SystemError, "nobody listens there");
+    CARILLON_EXPECT_ERROR(connect(), SystemError, "no process listens there");
     // 5. Another serves there while the child lives.
     Process const next = serving({"own", path(), "1"});
     EXPECT_EQ(connect().owner().process, next.pid());

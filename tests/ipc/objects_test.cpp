@@ -53,12 +53,13 @@ TEST_F(ObjectsTest, storeOfBuffersIsServedBesideKernels) {
     server().add("quotes", quotes);
     Connection const owner = connect();
     CARILLON_EXPECT_ERROR(connect<Store>(), RefusedError,
-                          "Store: refused (unknown object): there is no store of buffers here");
+                          "Store: refused (unknown object): the owner serves no store of buffers");
     CARILLON_EXPECT_ERROR((void)owner.store(), RefusedError, "Connection::store: refused");
     EXPECT_FALSE(owner.status().store);
     std::optional<Store> store(std::in_place, device());
     server().add(*store);
-    CARILLON_EXPECT_ERROR(server().add(*store), UsageError, "Server::add: it has a store already");
+    CARILLON_EXPECT_ERROR(server().add(*store), UsageError,
+                          "Server::add: the server already has a store");
     Store const buffers = owner.store();
     EXPECT_EQ(buffers.owner().instance, owner.owner().instance);
     auto channel = owner.channel<Ask, Told>("quotes");
@@ -95,10 +96,10 @@ TEST_F(ObjectsTest, nullPointerInThePlaceOfANameOrPathIsAUsageError) {
     char const* const none = nullptr;
     auto const quotes = kernel<CountingHandler>();
     server().add("quotes", quotes);
-    CARILLON_EXPECT_ERROR(server().add(none, quotes), UsageError, "a null pointer for the name");
+    CARILLON_EXPECT_ERROR(server().add(none, quotes), UsageError, "is a null pointer");
     Connection const owner = connect();
     CARILLON_EXPECT_ERROR((owner.channel<Ask, Told>(none)), UsageError,
-                          "Connection::channel: a null pointer for the name of the object");
+                          "Connection::channel: the name of the object is a null pointer");
     CARILLON_EXPECT_ERROR(owner.mailbox<int>(none), UsageError, "Connection::mailbox: a null");
     CARILLON_EXPECT_ERROR((owner.ring<int, Direction::to_host>(none)), UsageError,
                           "Connection::ring: a null");
@@ -112,7 +113,7 @@ TEST_F(ObjectsTest, nullPointerInThePlaceOfANameOrPathIsAUsageError) {
                                 +[](char const* path) { (void)Store(path); },
                                 +[](char const* path) { (void)Server(path); }}) {
         CARILLON_EXPECT_ERROR(at_path(none), UsageError,
-                              "the path of the socket is empty, or a null pointer");
+                              "the path of the socket is empty or a null pointer");
     }
     EXPECT_EQ((owner.channel<Ask, Told>("quotes").call({4}, patience).twice), 8U);
 }
@@ -120,12 +121,12 @@ TEST_F(ObjectsTest, nullPointerInThePlaceOfANameOrPathIsAUsageError) {
 TEST_F(ObjectsTest, nameThatIsNotThereIsAnsweredByThoseThatAre) {
     Connection const owner = connect();
     EXPECT_TRUE(owner.status().objects.empty());
-    CARILLON_EXPECT_ERROR((owner.channel<Ask, Told>("risk")), RefusedError, "nor anything else");
+    CARILLON_EXPECT_ERROR((owner.channel<Ask, Told>("risk")), RefusedError, "serves nothing yet");
     auto const served = kernel<CountingHandler>();
     server().add("quotes", served);
     server().add("more quotes", served);
     CARILLON_EXPECT_ERROR((owner.channel<Ask, Told>("risk")), RefusedError,
-                          R"(there is no "risk" here, but "quotes", "more quotes")");
+                          R"(there is no "risk"; the owner serves "quotes", "more quotes")");
 }
 
 TEST_F(ObjectsTest, namesThatAreTakenOrNoneAreRefused) {

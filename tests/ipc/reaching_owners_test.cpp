@@ -93,7 +93,8 @@ TEST_F(ReachingOwnersTest, nobodyComesInBeforeTheServerIsOpen) {
     server.open(path());
     EXPECT_EQ(server.path(), path());
     EXPECT_EQ(Connection(path()).status().objects.size(), 2U);
-    CARILLON_EXPECT_ERROR(server.open(path() + "2"), UsageError, "Server::open: it is open");
+    CARILLON_EXPECT_ERROR(server.open(path() + "2"), UsageError,
+                          "Server::open: the server is already open");
 }
 
 // 1. The path leads to a store, and C connects. 2. The path leads to another store, while the first
@@ -110,9 +111,9 @@ TEST_F(ReachingOwnersTest, newsOfSealedBuffersAreOfTheConnectionsStore) {
     std::filesystem::remove(path());
     std::filesystem::create_symlink(path() + "2", path());
     CARILLON_EXPECT_ERROR((void)client.sealed_events(), OwnerGoneError,
-                          "Store::sealed_events: another owner listens at " + path());
+                          "Store::sealed_events: another owner now listens at " + path());
     CARILLON_EXPECT_ERROR((void)client.sealed_buffers(), OwnerGoneError,
-                          "Store::sealed_buffers: another owner listens at " + path());
+                          "Store::sealed_buffers: another owner now listens at " + path());
     EXPECT_TRUE(client.list().empty());
 }
 
@@ -274,7 +275,7 @@ TEST_F(ReachingOwnersTest, clientThatWaitsGetsWhatIsAddedLater) {
     auto buffer = std::async(std::launch::async,
                              [waits = wait()] { return waits.store().create("a", 8).size(); });
     EXPECT_TRUE(lines.come("there is no \"risk\" here"));
-    EXPECT_TRUE(lines.come("there is no store of buffers here"));
+    EXPECT_TRUE(lines.come("the owner serves no store of buffers"));
     CARILLON_EXPECT_ERROR((Connection(path()).channel<Ask, Told>("risk")), RefusedError,
                           "there is no \"risk\" here");
     Kernel const risk = kernel();
@@ -293,9 +294,9 @@ TEST_F(ReachingOwnersTest, ownerHasALineWhereItsFilesAreRemoved) {
     Store const store(device());
     Server const stores = store.serve(path() + "s", {.log = lines.log()});
     std::filesystem::remove(path() + ".lock");
-    EXPECT_TRUE(lines.come("kernel.sock: somebody has removed its lock"));
+    EXPECT_TRUE(lines.come("kernel.sock: its lock was removed"));
     std::filesystem::remove(path() + "s");
-    EXPECT_TRUE(lines.come("kernel.socks: somebody has removed its socket"));
+    EXPECT_TRUE(lines.come("kernel.socks: its socket was removed"));
     EXPECT_EQ(lines.now().size(), 2U);
 }
 

@@ -113,7 +113,7 @@ TEST_F(RefusedTest, moreDescriptorsThanAConnectionMayHave) {
 TEST_F(RefusedTest, moreConnectionsThanTheOwnerWants) {
     Server const server = serve({.connections = 1});
     Connection const first = connect();
-    CARILLON_EXPECT_ERROR(connect(), RefusedError, "1 connections already");
+    CARILLON_EXPECT_ERROR(connect(), RefusedError, "there are already 1 connections");
 }
 
 TEST_F(RefusedTest, kernelThatDrains) {
@@ -214,7 +214,7 @@ TEST_F(RefusedTest, oneUserHasSoManyLinesInAWhile) {
     unsigned long told = 0;
     for (std::string const& line : lines) {
         auto const at = line.find(": ", line.find(": ") + 1);
-        bool const of_many = line.find("which are left out") != std::string::npos;
+        bool const of_many = line.find("are left out") != std::string::npos;
         told += of_many ? std::stoul(line.substr(at + 2)) : 1;
     }
     EXPECT_EQ(told, refusals);
@@ -252,7 +252,7 @@ TEST_F(RefusedTest, ownerHasALineForEachWhomItRefusesAndMayBeAskedMeanwhile) {
     std::pair<char const*, char const*> const said[] = {
         {"a feed", "refused (unknown object): there is no \"quotes\" here"},
         {"a feed", "refused (wrong types): "},
-        {"a reader", "refused (unknown object): there is no buffer \"none\" here"},
+        {"a reader", "refused (unknown object): the store has no buffer \"none\""},
         {"a reader", "refused (not sealed): "},
         {"a reader", "refused (name taken): "},
         {"a reader", "refused (full): "},
@@ -320,12 +320,12 @@ TEST_F(RefusedTest, optionsThatMakeNoSense) {
     CARILLON_EXPECT_ERROR(serve({.name = "a\nb"}), UsageError,
                           "PersistentKernel::serve: a control character");
     CARILLON_EXPECT_ERROR(serve({.mode = 01777}), UsageError, "1777");
-    CARILLON_EXPECT_ERROR(serve({.mode = 0}), UsageError, "mode 0: nobody could ever connect");
+    CARILLON_EXPECT_ERROR(serve({.mode = 0}), UsageError, "mode 0 lets no process connect");
     CARILLON_EXPECT_ERROR(serve({.users = {0, UINT32_MAX}}), UsageError,
-                          "ServeOptions::users is 4294967295, which is nobody's number");
+                          "ServeOptions::users is 4294967295, which names no user or group");
     CARILLON_EXPECT_ERROR(serve({.groups = {UINT32_MAX}}), UsageError, "ServeOptions::groups is");
     CARILLON_EXPECT_ERROR(serve({.connections = 0}), UsageError,
-                          "ServeOptions::connections of 0: nobody could ever connect");
+                          "ServeOptions::connections is 0: no client could connect");
     CARILLON_EXPECT_ERROR(serve({.channels_per_connection = 0}), UsageError,
                           "ServeOptions::channels_per_connection of 0");
     CARILLON_EXPECT_ERROR(serve({.bytes_per_connection = 0}), UsageError,
@@ -355,7 +355,7 @@ TYPED_TEST(ConnectOptionsTest, thoseThatMakeNoSense) {
     };
     expect_refused({.name = std::string(64, 'x')}, "a name of 64 characters");
     expect_refused({.owner_user = UINT32_MAX}, "owner_user is 4294967295");
-    expect_refused({.timeout = 0ns}, "the timeout is over already");
+    expect_refused({.timeout = 0ns}, "the timeout must be above 0");
     expect_refused({.wait_for_owner = -1ns}, "wait_for_owner is below 0");
     expect_refused({.name = "a\nb"}, "a control character");
     expect_refused({.name = "m\xfcller"}, "a control character");

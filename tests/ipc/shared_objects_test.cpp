@@ -479,7 +479,7 @@ TEST_P(SharedObjectsTest, whatIsAskedForInVain) {
                           R"(there is a mailbox of the name "gains")");
     Connection const owner = connect();
     CARILLON_EXPECT_ERROR(owner.mailbox<Gains>("losses"), RefusedError,
-                          R"(there is no "losses" here, but "gains", "orders")");
+                          R"(there is no "losses"; the owner serves "gains", "orders")");
     CARILLON_EXPECT_ERROR(owner.mailbox<Ask>("gains"), RefusedError,
                           "Connection::mailbox: refused");
     CARILLON_EXPECT_ERROR(owner.mailbox<Ask>("orders"), RefusedError,

@@ -122,7 +122,7 @@ TEST_F(SilentClientsTest, drainWaitsForARequestOfAClientThatIsStopped) {
     ASSERT_TRUE(eventually([&] { return begun(); }));
     ASSERT_TRUE(client.stop());
     CARILLON_EXPECT_ERROR(kernel().drain(50ms), TimeoutError,
-                          "not everything is answered after 50 ms");
+                          "some requests are still unanswered after 50 ms");
     go_on();
     EXPECT_NO_THROW(kernel().drain(patience));
     client.go_on();

@@ -279,7 +279,7 @@ TEST_F(StoreTest, usersAndConnectionsHaveLimits) {
     Server const server =
         small.serve(path(), quiet({.connections = 1, .buffers_per_connection = 1}));
     Store const client = connect();
-    CARILLON_EXPECT_ERROR(connect(), RefusedError, "1 connections already");
+    CARILLON_EXPECT_ERROR(connect(), RefusedError, "there are already 1 connections");
     EXPECT_EQ(refusal_of([&] { return client.create("", 1 << 18); }), RefusalReason::full);
     Buffer const one = client.create("", 1);
     EXPECT_EQ(refusal_of([&] { return client.create("", 1); }), RefusalReason::too_many_of_client);
@@ -302,19 +302,21 @@ TEST_F(StoreTest, badInput) {
     CARILLON_EXPECT_ERROR(Store(device(), {.bytes = 0}), UsageError, "room");
     CARILLON_EXPECT_ERROR(Store("/nowhere/store.sock"), SystemError, "no such socket");
     CARILLON_EXPECT_ERROR((void)client.serve(path() + "2"), UsageError,
-                          "Store::serve: the store is another process's");
+                          "Store::serve: the store belongs to another process");
     CARILLON_EXPECT_ERROR((void)client.sealed_doorbell(), UsageError, "another process's");
     CARILLON_EXPECT_ERROR((void)store().owner(), UsageError,
-                          "Store::owner: the store is this process's own");
+                          "Store::owner: the store belongs to this process");
     Buffer buffer = client.create("a", 10);
     CARILLON_EXPECT_ERROR(buffer.write(pattern(11, 0)), UsageError, "");
     CARILLON_EXPECT_ERROR(buffer.write(pattern(1, 0), 10), UsageError, "");
     std::span<std::byte> const null(static_cast<std::byte*>(nullptr), 8);
-    CARILLON_EXPECT_ERROR(buffer.write(null), UsageError, "write: 8 bytes at a null pointer");
+    CARILLON_EXPECT_ERROR(buffer.write(null), UsageError,
+                          "write: 8 bytes requested at a null pointer");
     Buffer const sealed = buffer.seal();
     std::vector<std::byte> bytes(11);
     CARILLON_EXPECT_ERROR(sealed.read(bytes), UsageError, "");
-    CARILLON_EXPECT_ERROR(sealed.read(null), UsageError, "read: 8 bytes at a null pointer");
+    CARILLON_EXPECT_ERROR(sealed.read(null), UsageError,
+                          "read: 8 bytes requested at a null pointer");
     Buffer moved = client.create("", 1);
     Buffer const taken = std::move(moved);
     CARILLON_EXPECT_ERROR((void)moved.id(), UsageError, "moved from");  // NOLINT
@@ -501,7 +503,7 @@ TEST_F(StoreTest, bufferIsNotSealedBeforeItsMirrorHasWrittenBack) {
     std::ranges::copy(pattern(100, 8), mirror.data().begin());
     CARILLON_EXPECT_ERROR(made.seal(), UsageError, "HostMirror");
     another.write_back();
-    CARILLON_EXPECT_ERROR(another.write_back(), UsageError, "writes back once");
+    CARILLON_EXPECT_ERROR(another.write_back(), UsageError, "has already written back");
     CARILLON_EXPECT_ERROR(made.seal(), UsageError, "HostMirror");
     mirror.write_back();
     EXPECT_TRUE(std::ranges::equal(HostMirror(made.seal()).data(), pattern(100, 8)));
@@ -520,7 +522,7 @@ TEST_F(StoreTest, mirrorWritesToABufferThatWasMovedAndToNoneThatHasGone) {
     EXPECT_TRUE(std::ranges::equal(moved->mutable_data(), pattern(100, 8)));
     HostMirror late(*moved);
     moved.reset();
-    CARILLON_EXPECT_ERROR(late.write_back(), UsageError, "the buffer has gone");
+    CARILLON_EXPECT_ERROR(late.write_back(), UsageError, "the buffer was destroyed");
     EXPECT_TRUE(client.list().empty());
 }
 

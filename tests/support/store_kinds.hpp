@@ -35,7 +35,7 @@ using namespace detail;
 // Why these stores cannot be tested here; empty if they can.
 [[nodiscard]] inline std::string why_not(HostStores stores) {
     if (!supported(stores.kind)) {
-        return "this CPU has no " + std::string(to_string(stores.kind)) + " stores";
+        return "this CPU lacks " + std::string(to_string(stores.kind)) + " stores";
     }
     if (CARILLON_THREAD_SANITIZER != 0 && stores.kind != StoreKind::cached) {
         return "the thread sanitizer does not see streaming stores";

@@ -352,12 +352,12 @@ TEST(TestedBlockTest, bodyThatMayNotThrowFailsToo) {
 TEST(TestedBlockTest, whatCannotBeRunIsRefused) {
     auto const nothing = [](unsigned) {};
     CARILLON_EXPECT_ERROR(run_body(nothing, {.threads = 1025}), UsageError, "1025 threads");
-    CARILLON_EXPECT_ERROR(run_body(nothing, {.seeds = 0}), UsageError, "no seeds");
+    CARILLON_EXPECT_ERROR(run_body(nothing, {.seeds = 0}), UsageError, "BlockOptions::seeds is 0");
     for (std::size_t const bytes : {std::size_t{0}, std::size_t{4096}, ~std::size_t{0}}) {
         CARILLON_EXPECT_ERROR(run_body(nothing, {.stack_bytes = bytes}), UsageError, "stacks of");
     }
     CARILLON_EXPECT_ERROR(run_body([&](unsigned) { run_body(nothing); }), UsageError,
-                          "called by a thread of a tested block");
+                          "a thread of a tested block cannot call this");
     run_body(nothing);
 }
 

@@ -61,7 +61,7 @@ struct OnlyOthersSee {
 
 TEST_F(RaceTest, whatTheOtherThreadsReturnCountsToo) {
     CARILLON_EXPECT_ERROR(run_block(OnlyOthersSee(), 2), RaceError,
-                          "what thread 1 returns for request 0 is 2 with seed 0 and ");
+                          "the result of thread 1 for request 0 is 2 with seed 0 and ");
 }
 
 // A reply without ==, compared by its bytes, except those between its members.

@@ -122,7 +122,7 @@ TEST(ThreadedBlocksErrorTest, forgottenBarrierIsToldToTheCaller) {
 TEST(ThreadedBlocksErrorTest, secondOneIsRefused) {
     Device const device = Device::open("emulated");
     ThreadedBlocks const threaded(3);
-    CARILLON_EXPECT_ERROR(ThreadedBlocks(4), UsageError, "there is another one");
+    CARILLON_EXPECT_ERROR(ThreadedBlocks(4), UsageError, "another one exists");
     PersistentKernel<Forgets> kernel(device);
     EXPECT_THROW((void)kernel.channel().call(1, 10s), BarrierError);
 }

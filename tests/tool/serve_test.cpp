@@ -96,7 +96,7 @@ TEST_F(ServeTest, onlyAPoolIsToldHowManyClients) {
     ServeRequest request = serve_request();
     request.clients = 3;
     CARILLON_EXPECT_ERROR(RunningServed(*builtin_kernel("echo"), request), UsageError,
-                          "a block for each client");
+                          "one block per client");
     request.clients = 65;
     CARILLON_EXPECT_ERROR(RunningServed(*builtin_kernel("echo", BuiltinKind::pool), request),
                           UsageError, "clients is 65");

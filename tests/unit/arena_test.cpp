@@ -79,8 +79,8 @@ TEST_F(ArenaTest, refusesWhatDoesNotFitWithTheNumbersAndChangesNothing) {
     quarter = ArenaPiece();
     CARILLON_EXPECT_ERROR(
         arena_.allocate(16385), OutOfMemoryError,
-        "Arena::allocate: 16385 bytes asked for, aligned to 256; 16384 of 65536 are free, "
-        "16384 in a row");
+        "Arena::allocate: 16385 bytes requested, aligned to 256: 16384 of 65536 are free, "
+        "at most 16384 contiguous");
     CARILLON_EXPECT_ERROR(arena_.allocate(std::numeric_limits<std::size_t>::max()),
                           OutOfMemoryError, "Arena::allocate");
     EXPECT_EQ(arena_.used(), 49152U);
@@ -155,7 +155,7 @@ class ArenaBudgetTest : public testing::Test {
 TEST_F(ArenaBudgetTest, budgetIsTheLimitWhereItIsKnown) {
     require(800);
     CARILLON_EXPECT_ERROR(require(801), OutOfMemoryError,
-                          "801 bytes asked for of a heap of 900 (its budget 800, the BAR unknown)");
+                          "801 bytes requested, but the heap has 900 (budget 800, BAR unknown)");
     info_.heaps.at(1).budget.reset();
     require(900);
     CARILLON_EXPECT_ERROR(require(901), OutOfMemoryError, "its budget unknown");
@@ -166,7 +166,7 @@ TEST_F(ArenaBudgetTest, barIsTheLimitWhereItIsSmaller) {
     info_.bar_size = 256;
     require(256);
     CARILLON_EXPECT_ERROR(require(257), OutOfMemoryError,
-                          "of a heap of 900 (its budget 800, the BAR 256)");
+                          "but the heap has 900 (budget 800, BAR 256)");
 }
 
 TEST_F(ArenaBudgetTest, withoutHeapsTheAllocationDecides) {

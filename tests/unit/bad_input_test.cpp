@@ -88,7 +88,7 @@ TEST(SelectorTest, nonsenseIsAUsageErrorThatNamesWhatThereIs) {
 TEST(SelectorTest, nullPointerIsAUsageError) {
     char const* const none = nullptr;
     CARILLON_EXPECT_ERROR(Device::open(none), UsageError,
-                          "Device::open: a null pointer is no device: use one of ");
+                          "Device::open: the selector is a null pointer: use one of ");
     EXPECT_EQ(wait_style(none), std::nullopt);
 }
 
@@ -140,7 +140,7 @@ TEST_F(EmulatedTest, everyPowerOfTwoFrom2IsACapacity) {
 }
 
 TEST_F(EmulatedTest, noChannelsAndNoBlocksAreUsageErrors) {
-    CARILLON_EXPECT_ERROR(ChannelMemory(device_, 0, 4), UsageError, "at least one channel");
+    CARILLON_EXPECT_ERROR(ChannelMemory(device_, 0, 4), UsageError, "0 channels requested");
     CARILLON_EXPECT_ERROR(PersistentKernel<Triple>(device_, {.blocks = 0}), UsageError,
                           "at least one");
     auto const memory = std::make_shared<ChannelMemory>(device_, 2, 4);
@@ -193,7 +193,7 @@ TEST_F(EmulatedTest, deadlineThatPassesIsATimeoutErrorThatNamesTheCall) {
     CARILLON_EXPECT_ERROR(nobody_serves.call(1, 1ms), TimeoutError, "Client::call: no reply");
     CARILLON_EXPECT_ERROR(nobody_serves.call(1, 0ns), TimeoutError, "Client::call: no reply");
     CARILLON_EXPECT_ERROR(nobody_serves.call(1, 1ms), TimeoutError,
-                          "Client::call: no slot came free");
+                          "Client::call: no slot became free");
     Ring<int, Direction::to_host> empty(device_);
     CARILLON_EXPECT_ERROR(empty.pop(1ms), TimeoutError, "Ring::pop: ");
     Ring<int, Direction::to_device> full(device_, {.capacity = 2});
@@ -210,7 +210,7 @@ TEST_F(EmulatedTest, callAfterStopIsAStoppedError) {
 
 TEST_F(EmulatedTest, channelThatIsNotThereIsAUsageError) {
     PersistentKernel<Triple> kernel(device_);
-    CARILLON_EXPECT_ERROR(kernel.channel(1), UsageError, "no such channel");
+    CARILLON_EXPECT_ERROR(kernel.channel(1), UsageError, "there is no channel 1");
     EXPECT_EQ(kernel.channel(0).call(2, patience), 6);
 }
 

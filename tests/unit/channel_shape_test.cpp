@@ -84,8 +84,8 @@ TEST_F(ChannelMemoryShapeTest, kernelSaysWhichLinesItsMessagesNeed) {
     using Asks = ShapedHandler<56, 48>;
     using Tells = ShapedHandler<8, 1024>;
     expect_too_small<Asks>(device_, {4},
-                           "slots of 1 lines for requests and 1 for replies, the "
-                           "messages need 2 and 1: ChannelShape::of");
+                           "slots of 1 lines for requests and 1 for replies, but the "
+                           "messages need 2 and 1: use ChannelShape::of");
     expect_too_small<Asks>(device_, {4, 1, 32}, "need 2 and 1");
     expect_too_small<Tells>(device_, {4, 32, 16}, "need 1 and 32");
     expect_usable(device_);

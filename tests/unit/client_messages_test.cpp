@@ -310,14 +310,14 @@ TEST(ClientMessagesTest, messageThatIsCutAnywhereIsRefused) {
             EXPECT_THROW((void)decode(cut, descriptors_of(message)), ProtocolError);
             if (size < 12) continue;
             std::memcpy(cut.data() + 8, &size, sizeof(size));  // and says so
-            expect_refused(cut, "the message ends before it", descriptors_of(message));
+            expect_refused(cut, "the message ends inside", descriptors_of(message));
         }
     }
-    expect_refused({}, "header: magic: the message ends before it");
+    expect_refused({}, "header: magic: the message ends inside");
 }
 
 TEST(ClientMessagesTest, sizeThatDoesNotMatchIsRefused) {
-    expect_refused(with(Detach{1}, 8, 21), "header: size: 21 bytes are said, 20 came");
+    expect_refused(with(Detach{1}, 8, 21), "header: size: the header says 21 bytes, but 20 came");
     Bytes longer = with(Detach{1}, 8, 21);
     longer.resize(21);
     expect_refused(longer, "Detach: size: 1 bytes too many");
@@ -335,9 +335,9 @@ TEST(ClientMessagesTest, numberOfDescriptorsIsThatOfTheKind) {
 TEST(ClientMessagesTest, badNamesAreRefused) {
     Bytes endless = encode(1, Hello{std::string(63, 'x')});
     endless.back() = std::byte{'x'};
-    expect_refused(endless, "Hello: name: it has no end");
-    expect_refused(with(Hello{"x"}, header + 63, 'x'), "name: there are bytes behind its end");
-    expect_refused(with(Hello{"x"}, header, '\0'), "Hello: name: it is empty");
+    expect_refused(endless, "Hello: name: the text has no end");
+    expect_refused(with(Hello{"x"}, header + 63, 'x'), "name: bytes follow the end of the text");
+    expect_refused(with(Hello{"x"}, header, '\0'), "Hello: name: the name is empty");
     for (char const control : {'\x01', '\n', '\x1b', '\x7f'}) {
         expect_refused(with(Hello{"xyz"}, header + 1, control), "name: byte 1, 0x");
     }
@@ -348,7 +348,7 @@ TEST(ClientMessagesTest, badNamesAreRefused) {
         auto bytes = encode(1, Hello{"abcdef"});
         std::memcpy(bytes.data() + header + 1, bad.data(), bad.size());
         expect_refused(bytes, "name: byte 1, 0x");
-        CARILLON_EXPECT_ERROR(encode(1, Hello{"a" + bad}), UsageError, "is no UTF-8");
+        CARILLON_EXPECT_ERROR(encode(1, Hello{"a" + bad}), UsageError, "not UTF-8");
     }
     for (char const* good : {"\xc2\xa0", "\xe2\x82\xac", "\xed\x9f\xbf", "\xf0\x9f\x94\x94"}) {
         expect_round_trip(Hello{good});
@@ -364,7 +364,8 @@ TEST(ClientMessagesTest, badTextsAreRefused) {
     expect_refused(with(Refused{}, header + 1 + 255, 'x'), "Refused: text: there are bytes behind");
     expect_refused(with(Notice{"x", KernelState::failed, "text"}, header + name + 1, '\n'),
                    "Notice: text: byte 0, 0x0a, is of a control character");
-    expect_refused(with(Mapped{1, true, ""}, header + 5, 'x'), "Mapped: text: it says why not");
+    expect_refused(with(Mapped{1, true, ""}, header + 5, 'x'),
+                   "Mapped: text: the text is not empty");
 }
 
 TEST(ClientMessagesTest, badTypesAreRefused) {
@@ -374,7 +375,8 @@ TEST(ClientMessagesTest, badTypesAreRefused) {
         expect_refused(with(an_attach(), at, 0), which + ".bytes: 0 is not from 1 to 4096");
         expect_refused(with(an_attach(), at, 4097), which + ".bytes: 4097 is not from");
         expect_refused(with(an_attach(), at + 4, 0), which + ".alignment: 0 is not from");
-        expect_refused(with(an_attach(), at + 4, 12), which + ".alignment: 12 is no power of two");
+        expect_refused(with(an_attach(), at + 4, 12),
+                       which + ".alignment: 12 is not a power of two");
         expect_refused(with(an_attach(), at + 4, 8192), which + ".alignment: 8192 is not from");
         expect_refused(with(an_attach(), at + 24, 0),
                        which + ".slot_lines: 0 is not from 1 to 128");
@@ -404,7 +406,7 @@ TEST(ClientMessagesTest, badFieldsOfWhatIsLentAreRefused) {
     for (std::uint32_t const capacity : {0U, 1U, 1U << 21, ~0U}) {
         expect_bad(39, capacity, "shape.capacity: " + std::to_string(capacity) + " is not from 2");
     }
-    expect_bad(39, 6, "shape.capacity: 6 is no power of two");
+    expect_bad(39, 6, "shape.capacity: 6 is not a power of two");
     expect_bad(43, 0, "shape.request_lines: 0 is not from 1 to 128");
     expect_bad(47, 129, "shape.reply_lines: 129 is not from 1 to 128");
     expect_bad(55, std::uint64_t{0}, "first: 0 is not from 1");
@@ -449,7 +451,7 @@ TEST(ClientMessagesTest, badFieldsOfBuffersAreRefused) {
     expect_refused(encode(1, ShownMemory{9}), "descriptors: 0 came with it, not 1");
     LentBuffer lent = a_lent();
     lent.memory.bytes = 999;
-    CARILLON_EXPECT_ERROR(encode(1, lent), UsageError, "the memory has fewer");
+    CARILLON_EXPECT_ERROR(encode(1, lent), UsageError, "the memory is smaller");
     expect_refused(encode(1, a_lent()), "descriptors: 0 came with it, not 1");
     lent = a_lent();
     lent.descriptor = false;
@@ -457,12 +459,12 @@ TEST(ClientMessagesTest, badFieldsOfBuffersAreRefused) {
 }
 
 TEST(ClientMessagesTest, whatWouldBeRefusedIsNotSent) {
-    CARILLON_EXPECT_ERROR(encode(1, Hello{}), UsageError, "Hello: name: it is empty");
+    CARILLON_EXPECT_ERROR(encode(1, Hello{}), UsageError, "Hello: name: the name is empty");
     CARILLON_EXPECT_ERROR(encode(1, Hello{"a\nb"}), UsageError, "it has a control character");
     CARILLON_EXPECT_ERROR(encode(1, Hello{std::string("a\0b", 3)}), UsageError, "a control char");
     CARILLON_EXPECT_ERROR(encode(1, Detach{0}), UsageError, "Detach: lease: 0 is not");
     CARILLON_EXPECT_ERROR(encode(1, Attached{}), UsageError, "Attached: lease");
-    CARILLON_EXPECT_ERROR(encode(1, Mapped{1, true, "x"}), UsageError, "it says why not");
+    CARILLON_EXPECT_ERROR(encode(1, Mapped{1, true, "x"}), UsageError, "the text is not empty");
 }
 
 TEST(ClientMessagesTest, textsAreMadeFitToBeSent) {

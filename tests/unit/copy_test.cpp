@@ -59,7 +59,7 @@ class CopyTest : public testing::TestWithParam<StoreKind> {
    protected:
     void SetUp() override {
         if (!supported(GetParam())) {
-            GTEST_SKIP() << "this CPU has no " << to_string(GetParam()) << " stores";
+            GTEST_SKIP() << "this CPU lacks " << to_string(GetParam()) << " stores";
         }
     }
 };
@@ -155,7 +155,7 @@ TEST(Copy, rangeOutsideTheMemoryIsAUsageError) {
     Memory const memory = Device::open("emulated").allocate(100);
     std::vector<std::byte> bytes(101);
     std::span const all(bytes);
-    char const* const range = "1 bytes from byte 100 on, of a memory of 100 bytes";
+    char const* const range = "1 bytes from byte 100 on exceed the memory of 100 bytes";
     CARILLON_EXPECT_ERROR(copy_to_device(memory, 100, all.first(1)), UsageError, range);
     CARILLON_EXPECT_ERROR(copy_to_device(memory, 0, all), UsageError, "copy_to_device: 101 bytes");
     CARILLON_EXPECT_ERROR(copy_to_device(memory, 101, all.first(0)), UsageError, "from byte 101");
@@ -179,7 +179,7 @@ TEST(Copy, kindThatTheCpuLacksIsUnsupported) {
     Memory const memory = Device::open("emulated").allocate(100);
     std::vector<std::byte> const bytes(64);
     CARILLON_EXPECT_ERROR(copy_to_device(memory, 0, bytes, StoreKind::movdir64b), UnsupportedError,
-                          "copy_to_device: this CPU has no movdir64b stores");
+                          "copy_to_device: this CPU lacks movdir64b stores");
 }
 
 }  // namespace

@@ -134,7 +134,7 @@ TEST_P(CountersTest, countsEndWithAReset) {
     expect_counters(counters(), {});
 }
 
-// The second: tags wrap under way.
+// The second: tags wrap outstanding.
 INSTANTIATE_TEST_SUITE_P(First, CountersTest,
                          testing::Values(Sequence{1}, (Sequence{1} << 32U) - 2));
 
@@ -179,11 +179,11 @@ TEST(CounterWatchTest, whatNoClientWritesIsFoundAtTheSecondLook) {
         std::uint64_t submitted;
         std::uint64_t taken;
         char const* wrong;
-    } const cases[] = {{100, 100, nullptr},       {108, 100, nullptr},
-                       {109, 100, "under way"},   {100, 101, "more replies"},
-                       {~0ULL, 100, "under way"}, {100, ~0ULL, "more replies"},
-                       {99, 99, "backwards"},     {0, 0, "backwards"},
-                       {100, 0, "backwards"},     {99, 100, "backwards"}};
+    } const cases[] = {{100, 100, nullptr},         {108, 100, nullptr},
+                       {109, 100, "outstanding"},   {100, 101, "more replies"},
+                       {~0ULL, 100, "outstanding"}, {100, ~0ULL, "more replies"},
+                       {99, 99, "backwards"},       {0, 0, "backwards"},
+                       {100, 0, "backwards"},       {99, 100, "backwards"}};
     for (auto const& each : cases) {
         detail::CounterWatch watch;
         watch.begin(101);

@@ -67,7 +67,7 @@ TEST(SystemErrorTest, limitThatWasReachedIsNamedUnlessTheCallerKnowsMore) {
 
 TEST(ResidencyErrorTest, textHasBothNumbers) {
     ResidencyError const error(65, 64);
-    EXPECT_STREQ(error.what(), "65 blocks asked for, 64 can be resident at once");
+    EXPECT_STREQ(error.what(), "65 blocks requested, but 64 can be resident at once");
     EXPECT_EQ(error.asked(), 65U);
     EXPECT_EQ(error.fit(), 64U);
 }

@@ -157,7 +157,7 @@ TEST_F(GuardReporterTest, reportNamesTheCallAndWhyAndHasAStack) {
     std::optional<GuardReport> const report = report_of(free_call());
     ASSERT_TRUE(report);
     EXPECT_EQ(report->call, "cudaFree (cuMemFree_v2)");
-    EXPECT_EQ(report->why, "it frees only after every kernel of the context has ended");
+    EXPECT_EQ(report->why, "it frees memory only after every kernel of the context has ended");
     EXPECT_EQ(report->kernel, "");
     EXPECT_FALSE(report->stack.empty());
 }
@@ -241,7 +241,7 @@ TEST(GuardEnvironmentTest, valuesAreReportAndAbort) {
     EXPECT_EQ(detail::guard_action("report"), GuardAction::report);
     EXPECT_EQ(detail::guard_action("abort"), GuardAction::abort);
     CARILLON_EXPECT_ERROR(detail::guard_action("Report"), UsageError,
-                          "CARILLON_GUARD: \"Report\" is neither report nor abort");
+                          "CARILLON_GUARD: \"Report\" is neither \"report\" nor \"abort\"");
     Environment const variable("CARILLON_GUARD", "1");
     CARILLON_EXPECT_ERROR(detail::start_guard_from_environment(), UsageError, "CARILLON_GUARD");
 }
@@ -268,7 +268,7 @@ TEST_F(NoGuardTest, environmentSaysWhyAndTheProgramGoesOn) {
     detail::start_guard_from_environment();
     detail::start_guard_from_environment();
     std::string const text = captured_stderr();
-    EXPECT_EQ(text.find("carillon: CARILLON_GUARD starts no guard: Guard: "), 0U) << text;
+    EXPECT_EQ(text.find("carillon: CARILLON_GUARD cannot start a guard: Guard: "), 0U) << text;
     EXPECT_EQ(text.find('\n'), text.size() - 1) << "one line, once: " << text;
 }
 

@@ -42,8 +42,7 @@ TEST(LogRegistryTest, knowsTextsByTheirIds) {
     LogMessage message{7, 0, 0, {detail::log_word(2.5)}};
     EXPECT_EQ(detail::log_text(registry, message), "price 2.5");
     message.id = 8;
-    EXPECT_EQ(detail::log_text(registry, message),
-              "a message whose text, 0x00000008, is not known");
+    EXPECT_EQ(detail::log_text(registry, message), "a message with an unknown text, 0x00000008");
 }
 
 // Destroyed after all that begins with main(): ends the process, with 0 if the text is there.

@@ -193,7 +193,7 @@ TEST_F(PlacementProfileTest, missingFileIsASystemError) {
 TEST_F(PlacementProfileTest, folderThatCannotBeMadeIsASystemError) {
     std::ofstream(folder_.path() / "file") << "in the way";
     CARILLON_EXPECT_ERROR(save_placement_profile(some_profile(), folder_.path() / "file" / "p"),
-                          SystemError, "make folders of " + folder_.path().string());
+                          SystemError, "make the folders of " + folder_.path().string());
 }
 
 TEST_F(PlacementProfileTest, damagedFileIsAFormatErrorThatNamesIt) {
@@ -220,9 +220,9 @@ TEST_F(PlacementProfileTest, fieldsOfAnotherKindAreFormatErrors) {
     };
     for (Damage const& each : {
              Damage{"\"version\": 2", "\"version\": 1", "version 1, not 2"},
-             Damage{"\"id\": 17", "\"id\": -17", "no number up to 65535"},
-             Damage{"\"id\": 17", "\"id\": 65536", "no number up to 65535"},
-             Damage{"\"id\": 17", "\"id\": \"17\"", "no number up to 65535"},
+             Damage{"\"id\": 17", "\"id\": -17", "not a number from 0 to 65535"},
+             Damage{"\"id\": 17", "\"id\": 65536", "not a number from 0 to 65535"},
+             Damage{"\"id\": 17", "\"id\": \"17\"", "not a number from 0 to 65535"},
              Damage{"\"id\": 17", "\"id\": 3", "3 twice"},
              Damage{"\"id\": 17", "\"it\": 17", "id"},
              Damage{"1560.5", "-1560.5", "negative"},
@@ -296,7 +296,7 @@ TEST(CoresTest, threadIsHeldOnACoreAndLetGoAgain) {
     EXPECT_EQ(allowed_cores(), all);
     for (unsigned const core : {CPU_SETSIZE - 1U, 9999U, ~0U}) {
         CARILLON_EXPECT_ERROR(OnCore(core), UsageError,
-                              "OnCore: there is no core " + std::to_string(core));
+                              "OnCore: this process may not use core " + std::to_string(core));
     }
     EXPECT_EQ(allowed_cores(), all);
 }

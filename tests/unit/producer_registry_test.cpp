@@ -151,7 +151,7 @@ TEST(MpmcRingObjectTest, optionsThatMakeNoRingAreRefused) {
                           UsageError, "room for 0 threads");
     // A warp's 32 messages would never have room.
     CARILLON_EXPECT_ERROR(MpmcToHost(device, {.capacity = 32, .stripe = 2}), UsageError,
-                          "of a warp, 32");
+                          "for a warp's 32");
     EXPECT_NO_THROW(MpmcToHost(device, {.capacity = 32, .stripe = 1}));
 }
 

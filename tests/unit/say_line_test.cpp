@@ -49,7 +49,7 @@ TEST_F(SayLineTest, readerOfStderrThatHasGoneEndsNobodyAndTheLossIsSaid) {
     testing::internal::CaptureStderr();
     detail::say_line("for somebody");
     EXPECT_EQ(captured_stderr(),
-              "carillon: 1 lines before this one were lost: stderr did not take them\n"
+              "carillon: 1 lines before this one were lost: stderr did not accept them\n"
               "for somebody\n");
 }
 

@@ -174,12 +174,12 @@ TEST_F(UnixListenerTest, pathThatNoSocketCanHaveIsAUsageError) {
     auto const listen = [](Path const& at) { UnixListener(at, 0600); };
     Path const longest = folder() / std::string(107 - folder().native().size() - 1, 'x');
     CARILLON_EXPECT_ERROR(listen(""), UsageError, "the path of the socket is empty");
-    CARILLON_EXPECT_ERROR(listen(std::string("a\0b", 3)), UsageError, "has a byte 0 in it");
+    CARILLON_EXPECT_ERROR(listen(std::string("a\0b", 3)), UsageError, "contains a byte 0");
     CARILLON_EXPECT_ERROR(listen(longest.string() + "x"), UsageError,
-                          "x: the path of a socket has 107 bytes at most, this one has 108");
+                          "x: the path of a socket has at most 107 bytes, this one has 108");
     CARILLON_EXPECT_ERROR(connect_unix(longest.string() + "x", 0s), UsageError, "this one has 108");
     CARILLON_EXPECT_ERROR(connect_unix("", 0s), UsageError, "is empty");
-    CARILLON_EXPECT_ERROR(UnixListener(path(), 01600), UsageError, "1600 is no mode");
+    CARILLON_EXPECT_ERROR(UnixListener(path(), 01600), UsageError, "1600 is not a socket mode");
     UnixListener const listener(longest, 0600);
     EXPECT_TRUE(answers(listener, longest));
 }
@@ -195,7 +195,7 @@ TEST_F(UnixListenerTest, folderThatDoesNotExistIsNamed) {
 TEST_F(UnixListenerTest, fileOfAnotherKindStaysAndIsAnError) {
     std::ofstream(path()) << "precious";
     CARILLON_EXPECT_ERROR(UnixListener(path(), 0600), UsageError,
-                          "quotes.sock is taken: a file that is not a socket is there");
+                          "quotes.sock is taken: it is a file, not a socket");
     EXPECT_EQ(std::filesystem::file_size(path()), 8U);
     CARILLON_EXPECT_ERROR(connect_unix(path(), 0s), SystemError, "not a socket");
     CARILLON_EXPECT_ERROR(UnixListener(folder(), 0600), UsageError, "not a socket");
@@ -218,7 +218,7 @@ TEST_F(UnixListenerTest, pathOfAnotherListenerIsTaken) {
                           "quotes.sock is taken: another owner holds its lock");
     ::unlink((path().string() + ".lock").c_str());  // as a clean-up may do
     CARILLON_EXPECT_ERROR(UnixListener(path(), 0600), UsageError,
-                          "quotes.sock is taken: somebody listens there");
+                          "quotes.sock is taken: another process listens there");
     (void)first.accept();  // the client that asked
     EXPECT_TRUE(answers(first, path()));
 }
@@ -226,14 +226,14 @@ TEST_F(UnixListenerTest, pathOfAnotherListenerIsTaken) {
 TEST_F(UnixListenerTest, pathOfAnotherProgramsListenerIsTaken) {
     FileDescriptor const other = bound(path(), SOCK_STREAM);
     ASSERT_EQ(::listen(other.get(), 1), 0);
-    CARILLON_EXPECT_ERROR(UnixListener(path(), 0600), UsageError, "somebody listens");
-    CARILLON_EXPECT_ERROR(connect_unix(path(), 0s), SystemError, "of another program");
+    CARILLON_EXPECT_ERROR(UnixListener(path(), 0600), UsageError, "another process listens");
+    CARILLON_EXPECT_ERROR(connect_unix(path(), 0s), SystemError, "to another program");
     EXPECT_TRUE(socket_at(path()));
 }
 
 TEST_F(UnixListenerTest, socketThatNobodyListensAtIsReplaced) {
     { FileDescriptor const gone = bound(path(), SOCK_SEQPACKET); }
-    CARILLON_EXPECT_ERROR(connect_unix(path(), 1s), SystemError, "nobody listens there");
+    CARILLON_EXPECT_ERROR(connect_unix(path(), 1s), SystemError, "no process listens there");
     UnixListener const listener(path(), 0600);
     EXPECT_TRUE(answers(listener, path()));
 }
@@ -321,9 +321,10 @@ TEST_F(UnixListenerTest, queueThatStaysFullIsATimeout) {
     auto const fill = [&] {
         for (;;) waiting.push_back(connect_unix(path(), 0s));
     };
-    CARILLON_EXPECT_ERROR(fill(), TimeoutError, "quotes.sock took up no connection within");
+    CARILLON_EXPECT_ERROR(fill(), TimeoutError, "quotes.sock did not accept the connection before");
     EXPECT_GE(waiting.size(), static_cast<std::size_t>(UnixListener::longest_queue));
-    CARILLON_EXPECT_ERROR(connect_unix(path(), 20ms), TimeoutError, "took up no connection");
+    CARILLON_EXPECT_ERROR(connect_unix(path(), 20ms), TimeoutError,
+                          "did not accept the connection");
     CARILLON_EXPECT_ERROR(UnixListener(path(), 0600), UsageError, "is taken");
     std::jthread const owner([&, connects = ::gettid()] {
         EXPECT_TRUE(test::eventually([&] { return test::is_asleep(connects); }));

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The interface of vkgdr's Python package, by carillon: `import carillon.vkgdr as vkgdr`.
 
-What differs: memory goes with its last view, where vkgdr needs free() and leaves views dangling;
-`Vkgdr` takes one of carillon's selectors too, as "emulated", for tests without a GPU.
+Differences: memory is freed with its last view, while vkgdr needs free() and leaves views dangling;
+`Vkgdr` also takes one of carillon's selectors, such as "emulated" for tests without a GPU.
 `carillon.vkgdr.pycuda` and `carillon.vkgdr.cupy` have a Memory for those libraries.
 """
 
@@ -20,20 +20,20 @@ _V = TypeVar("_V", bound="Vkgdr")
 
 
 class OpenFlags(enum.IntEnum):
-    """What Vkgdr takes as flags, to be combined with `|`."""
+    """Flags of Vkgdr, to be combined with `|`."""
 
     CURRENT_CONTEXT_BIT = 1
     """Use the thread's current CUDA context, whichever device is named."""
     FORCE_NON_COHERENT_BIT = 2
-    """Treat memory as non-coherent even where it is coherent; to find mistakes."""
+    """Treat memory as non-coherent even if it is coherent; finds missing flushes."""
     REQUIRE_COHERENT_BIT = 4
     """Fail unless memory is coherent."""
 
 
 class VkgdrError(RuntimeError):
-    """What went wrong: vkgdr's text where CUDA refuses, else carillon's.
+    """An error: with vkgdr's text if CUDA reports it, else with carillon's.
 
-    vkgdr's name of a failure of memory follows carillon's text, in brackets.
+    If memory is short, vkgdr's name of the error follows carillon's text in brackets.
     """
 
 
@@ -48,7 +48,7 @@ def _raise(error: Error) -> NoReturn:
 
 
 class _Driver:
-    """What vkgdr asks the CUDA driver."""
+    """The calls of the CUDA driver that vkgdr makes."""
 
     def __init__(self) -> None:
         ctypes.CDLL("libvulkan.so.1")  # vkgdr looks for it first
@@ -67,7 +67,7 @@ class _Driver:
         self._require("cuDeviceGetUuid", self._cuda.cuDeviceGetUuid(uuid, device))
 
     def current_device(self, call: str) -> int:
-        """The device of the thread's context. An error has the name of `call`."""
+        """The device of the thread's context. An error names `call`."""
         device = ctypes.c_int()
         self._require(call, self._cuda.cuCtxGetDevice(ctypes.byref(device)))
         return device.value
@@ -89,20 +89,20 @@ def _driver() -> _Driver:
 def _device_number(device: int) -> int:
     number = operator.index(device)
     if not -(2**31) <= number < 2**31:
-        raise VkgdrError(f"Vkgdr: device is {number}: a whole number of 32 bits")
+        raise VkgdrError(f"Vkgdr: device is {number}: expected a whole number of 32 bits")
     return number
 
 
 class Vkgdr:
-    """A device that memory is taken from: the GPU that CUDA counts as `device`.
+    """A device that memory comes from: CUDA's GPU number `device`.
 
-    Memory is of the CUDA context that is current when it is allocated. Raises VkgdrError.
+    Memory belongs to the CUDA context that is current at its allocation. Raises VkgdrError.
     """
 
     def __init__(self, device: int | str, flags: int = 0) -> None:
         flags = operator.index(flags)
         if flags & ~sum(OpenFlags):
-            raise VkgdrError(f"Vkgdr: {flags:#x} has bits that are no flags")
+            raise VkgdrError(f"Vkgdr: {flags:#x} has unknown flags")
         self._options = {
             "require_coherent": bool(flags & OpenFlags.REQUIRE_COHERENT_BIT),
             "force_non_coherent": bool(flags & OpenFlags.FORCE_NON_COHERENT_BIT),
@@ -133,8 +133,8 @@ class Vkgdr:
         current = _driver().current_device("cuImportExternalMemory")
         if current != self._number:
             raise VkgdrError(
-                f"RawMemory: the current CUDA context is of device {current}, "
-                f"the handle of device {self._number}"
+                f"RawMemory: the current CUDA context is for device {current}, "
+                f"but the handle is for device {self._number}"
             )
         return self._open("current")
 
@@ -147,23 +147,23 @@ class Vkgdr:
 class RawMemory:
     """`size` bytes of a device's memory, mapped into the CPU. `flags` is 0.
 
-    The memory is of the thread's current CUDA context, which has to be of the device of `owner`.
-    NumPy has a view of it by `numpy.asarray(memory)`, of elements of one byte ("|V1"). Raises
+    The memory belongs to the thread's current CUDA context, which must be on the device of `owner`.
+    `numpy.asarray(memory)` is a view of it, with elements of one byte ("|V1"). Raises
     VkgdrError, after free() too.
     """
 
     def __init__(self, owner: Vkgdr, size: int, flags: int = 0) -> None:
         if operator.index(flags):
-            raise VkgdrError(f"RawMemory: there are no flags of memory, {flags:#x} among them")
+            raise VkgdrError(f"RawMemory: flags is {flags:#x}: expected 0")
         if not isinstance(owner, Vkgdr):
-            raise VkgdrError(f"RawMemory: owner is {owner!r}: a Vkgdr is wanted")
+            raise VkgdrError(f"RawMemory: owner is {owner!r}: expected a Vkgdr")
         try:
             self._memory = owner._opened().allocate(size)
         except Error as error:
             _raise(error)
 
     def free(self) -> None:
-        """Lets go of the memory, once. Where views were made it stays until the last has gone."""
+        """Frees the memory, once. If views exist, the memory stays until the last view is gone."""
         try:
             self._memory.free()
         except Error as error:
@@ -181,11 +181,11 @@ class RawMemory:
 
     @property
     def device_ptr(self) -> int:
-        """Where CUDA finds it."""
+        """The address for CUDA."""
         return int(self._get("device_ptr"))
 
     def _lent_device_ptr(self) -> int:
-        """The same for a caller that keeps this object: the memory stays as long, freed or not."""
+        """The address for a caller that keeps this object, and thereby the memory, freed or not."""
         self._get("__array_interface__")  # free() leaves memory whose address was given so
         return self.device_ptr
 
@@ -195,12 +195,12 @@ class RawMemory:
 
     @property
     def is_coherent(self) -> bool:
-        """Whether flush() and invalidate() have nothing to do."""
+        """Whether flush() and invalidate() need no driver call."""
         return bool(self._get("coherent"))
 
     @property
     def non_coherent_atom_size(self) -> int:
-        """Bytes that flush() and invalidate() go by; 1 if it is coherent."""
+        """The unit of flush() and invalidate() in bytes; 1 if the memory is coherent."""
         return int(self._get("atom_size"))
 
     def flush(self, offset: int, size: int) -> None:
@@ -211,7 +211,7 @@ class RawMemory:
             _raise(error)
 
     def invalidate(self, offset: int, size: int) -> None:
-        """Lets the CPU see what the device has written there."""
+        """Lets the CPU see what the device has written to these bytes."""
         try:
             self._memory.invalidate(offset, size)
         except Error as error:
@@ -219,9 +219,9 @@ class RawMemory:
 
 
 def memcpy_stream(dest: object, src: object) -> None:
-    """Copies the bytes of a buffer into another one of the same size, by whole lines.
+    """Copies the bytes of a buffer into another buffer of the same size, by whole lines.
 
-    Raises ValueError for sizes that differ, BufferError for what is not contiguous or writable.
+    Raises ValueError for different sizes, BufferError for one that is not contiguous or writable.
     """
     stream_copy(dest, src)
 

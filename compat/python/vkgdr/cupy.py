@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory for CuPy: `Memory(vkgdr, size).array("f4", (64, 64))` is an array of CuPy's."""
+"""Memory for CuPy: `Memory(vkgdr, size).array("f4", (64, 64))` is a CuPy array."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Memory(RawMemory):
-    """RawMemory that CuPy takes for its own. Arrays keep it, freed or not."""
+    """RawMemory for CuPy. Arrays keep it, freed or not."""
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:

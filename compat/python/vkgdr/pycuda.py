@@ -11,8 +11,8 @@ from . import RawMemory, Vkgdr, VkgdrError
 class Memory(pycuda.driver.PointerHolderBase, RawMemory):  # type: ignore[misc]
     """RawMemory that pycuda takes for a pointer, in the current CUDA context, which it keeps.
 
-    The context must not be detached before the memory has gone. Raises VkgdrError, without a
-    current context too.
+    The context must not be detached before the memory is freed. Raises VkgdrError, also without a
+    current context.
     """
 
     def __init__(self, owner: Vkgdr, size: int, flags: int = 0) -> None:
@@ -23,7 +23,7 @@ class Memory(pycuda.driver.PointerHolderBase, RawMemory):  # type: ignore[misc]
         pycuda.driver.PointerHolderBase.__init__(self)
 
     def get_pointer(self) -> int:
-        """Where CUDA finds it, for who keeps this object: it stays as long, freed or not."""
+        """The address for CUDA, for a caller that keeps this object and so the memory."""
         return self._lent_device_ptr()
 
 

@@ -222,10 +222,10 @@ TEST_P(BlockEndsTest, ownerIsOneOfTheBlocks) {
     BodyWithEnd<OwnedByBlock<EndTrades::DeviceEnd>> const body{false, owned};
     CARILLON_EXPECT_ERROR(launch(device(), 2, body), UsageError, "there are 2 blocks");
     CARILLON_EXPECT_ERROR(launch_pinned(device(), Pins(3), body), UsageError,
-                          "no block knows its number");
+                          "blocks have no numbers here");
     HandlerWithEnd<OwnedByBlock<EndTrades::DeviceEnd>> const handler{false, owned};
     CARILLON_EXPECT_ERROR(PersistentKernel(device(), {.blocks = 3}, handler), UsageError,
-                          "no block knows its number");
+                          "blocks have no numbers here");
 }
 
 // Catches handlers that are mixed up, or that all blocks have.
@@ -238,7 +238,7 @@ TEST_P(BlockEndsTest, functionMakesAHandlerForEachBlock) {
         return TellingHandler{of_block[block]->device_handle()};
     });
     static_assert(std::is_same_v<decltype(kernel), PersistentKernel<TellingHandler>>);
-    EXPECT_EQ(captured_stderr().find("an earlier launch has had it"), std::string::npos);
+    EXPECT_EQ(captured_stderr().find("an earlier launch had it too"), std::string::npos);
     for (std::uint64_t value = 1; value <= 100; ++value) {
         for (unsigned block : {0U, 1U})
             (void)kernel.channel(block).call({10 * value + block}, patience);
@@ -304,7 +304,8 @@ TEST_P(BlockEndsTest, functionIsNotCalledForALaunchThatIsRefused) {
     auto const pin = [&](unsigned roles) { (void)launch_pinned(device(), Pins(roles), make); };
     CARILLON_EXPECT_ERROR(start({.blocks = 0}), UsageError, "launch: a kernel needs at least one");
     CARILLON_EXPECT_ERROR(start({.threads = 0}), UsageError, "launch: a block has 1 to 1024");
-    CARILLON_EXPECT_ERROR(start({.lasting = 2}), UsageError, "launch: 2 blocks stay, of 1");
+    CARILLON_EXPECT_ERROR(start({.lasting = 2}), UsageError,
+                          "launch: 2 lasting blocks requested, but the launch has 1 blocks");
     CARILLON_EXPECT_ERROR(start({.blocks = negative}), ResidencyError, "launch: 4294967295 blocks");
     CARILLON_EXPECT_ERROR(pin(0), UsageError, "launch_pinned: a kernel needs at least one block");
     CARILLON_EXPECT_ERROR(pin(negative), ResidencyError, "launch_pinned: 4294967295 blocks");
@@ -315,7 +316,7 @@ TEST_P(BlockEndsTest, functionIsNotCalledForMoreBlocksThanCanBeResident) {
     KernelOptions const options{.blocks = 10'000, .capacity = 1U << 14U};
     using Kernel = PersistentKernel<HandlerWithEnd<int>, Pool>;
     CARILLON_EXPECT_ERROR(Kernel(device(), options, make), ResidencyError,
-                          "PersistentKernel: 10000 blocks asked for");
+                          "PersistentKernel: 10000 blocks requested");
 }
 
 TEST_P(BlockEndsTest, functionMakesABodyForEachBlock) {

@@ -156,7 +156,7 @@ TEST_P(BlockStateTest, blocksOfAPoolHaveIt) {
 TEST_P(BlockStateTest, lanesThatServeApartHaveNone) {
     using Kernel = PersistentKernel<Adder<1>, Pool>;
     CARILLON_EXPECT_ERROR(Kernel(device(), {.blocks = 1, .pool = {.stripe = 32}}), UsageError,
-                          "the lanes of a warp serve apart");
+                          "a handler with Shared needs a stripe of 1");
 }
 
 }  // namespace

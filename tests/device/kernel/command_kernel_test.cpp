@@ -146,7 +146,7 @@ TEST_P(CommandKernelTest, ticketsMayBeTakenInAnyOrderOrGivenUp) {
         EXPECT_TRUE(eventually([&] { return (done = desk.try_take(reset)).has_value(); }));
     }
     kernel.drain(patience);
-    CARILLON_EXPECT_ERROR((void)desk.try_submit(Reset{}), StoppedError, "the kernel was stopped");
+    CARILLON_EXPECT_ERROR((void)desk.try_submit(Reset{}), StoppedError, "the kernel was drained");
 }
 
 template <class Handler>
@@ -194,13 +194,13 @@ TEST_P(CommandKernelTest, expressRequestOvertakesWhereAWarpServes) {
 
 TEST_P(CommandKernelTest, shapesThatAreNotAreUsageErrors) {
     PersistentKernel<GatedHandler> kernel(device());
-    CARILLON_EXPECT_ERROR((void)kernel.express(), UsageError, "there is no such channel");
+    CARILLON_EXPECT_ERROR((void)kernel.express(), UsageError, "the kernel has no express channels");
     // Room for the channels of two blocks, but not for their express channels.
     auto const memory = std::make_shared<ChannelMemory>(device(), 3, 4);
     CARILLON_EXPECT_ERROR(
         PersistentKernel<GatedHandler>(
             device(), {.blocks = 2, .memory = memory, .channels = {.express = true}}),
-        UsageError, "more blocks than the memory has channels");
+        UsageError, "but the memory has 3");
 }
 
 template <unsigned threads>

@@ -103,7 +103,7 @@ TEST_P(DeviceReaderTest, moreThanTheLargestReadIsAUsageError) {
     DeviceReader reader(device(), {.largest = 500});
     EXPECT_TRUE(same(reader.read(memory(), 1, 500, patience), expected(1, 500)));
     CARILLON_EXPECT_ERROR(reader.read(memory(), 1, 501, patience), UsageError,
-                          "DeviceReader::read: 501 bytes asked for, the largest read is of 500");
+                          "DeviceReader::read: 501 bytes requested, but the largest read is 500");
 }
 
 TEST_P(DeviceReaderTest, rangeOutsideTheMemoryIsAUsageError) {
@@ -117,7 +117,7 @@ TEST_P(DeviceReaderTest, optionsThatMakeNoSenseAreUsageErrors) {
     CARILLON_EXPECT_ERROR(DeviceReader(device(), {.threads = 33}), UsageError, "33 threads");
     CARILLON_EXPECT_ERROR(DeviceReader(device(), {.threads = 0}), UsageError, "0 threads");
     CARILLON_EXPECT_ERROR(DeviceReader(device(), {.blocks = 0}), UsageError, "one block");
-    CARILLON_EXPECT_ERROR(DeviceReader(device(), {.largest = 0}), UsageError, "no bytes");
+    CARILLON_EXPECT_ERROR(DeviceReader(device(), {.largest = 0}), UsageError, "the largest read");
 }
 
 // Catches a late reply that is taken for that of the next read.

@@ -215,7 +215,7 @@ TEST_P(DeviceWriterTest, ticketOfAnotherWriterIsAUsageError) {
     DeviceWriter other(device(), options());
     Ticket const ticket = other.submit(there(), 0, locked(), 0, 10, patience);
     CARILLON_EXPECT_ERROR(writer.wait(ticket, patience), UsageError,
-                          "DeviceWriter::wait: the ticket is another writer's");
+                          "DeviceWriter::wait: the ticket belongs to another writer");
     CARILLON_EXPECT_ERROR((void)writer.try_wait(ticket), UsageError, "DeviceWriter::try_wait");
     other.wait(ticket, patience);
 }
@@ -264,7 +264,7 @@ TEST_P(DeviceWriterTest, copyToDeviceMayGoEitherWay) {
 
 TEST_P(DeviceWriterTest, rangeOutsideAMemoryIsAUsageError) {
     DeviceWriter writer(device(), options());
-    char const* const range = " bytes from byte 1048776 on, of a memory of 1048776 bytes";
+    char const* const range = " bytes from byte 1048776 on exceed the memory of 1048776 bytes";
     CARILLON_EXPECT_ERROR(writer.write(there(), region, bytes(0, 1), patience), UsageError,
                           std::string("DeviceWriter::write: 1") + range);
     CARILLON_EXPECT_ERROR(writer.write(there(), 0, locked(), region, 2, patience), UsageError,
@@ -284,8 +284,9 @@ TEST_P(DeviceWriterTest, optionsThatMakeNoSenseAreUsageErrors) {
     CARILLON_EXPECT_ERROR(DeviceWriter(device(), {.threads = 33}), UsageError, "33 threads");
     CARILLON_EXPECT_ERROR(DeviceWriter(device(), {.threads = 544}), UsageError, "from 32 to 512");
     CARILLON_EXPECT_ERROR(DeviceWriter(device(), {.blocks = 0}), UsageError, "one block");
-    CARILLON_EXPECT_ERROR(DeviceWriter(device(), {.chunk = 0}), UsageError, "no bytes");
-    CARILLON_EXPECT_ERROR(DeviceWriter(device(), {.chunks = 0}), UsageError, "there is no chunk");
+    CARILLON_EXPECT_ERROR(DeviceWriter(device(), {.chunk = 0}), UsageError, "is 0 bytes");
+    CARILLON_EXPECT_ERROR(DeviceWriter(device(), {.chunks = 0}), UsageError,
+                          "DeviceWriterOptions::chunks is 0");
 }
 
 TEST_P(DeviceWriterTest, writeAfterAStopIsAStoppedError) {

@@ -415,9 +415,9 @@ TEST_P(HostServiceTest, itsThreadLeavesACoreThatItsOwnerIsPinnedTo) {
 TEST_P(HostServiceTest, refusesWhatMakesNoSense) {
     auto const function = [](std::uint64_t value) { return value; };
     CARILLON_EXPECT_ERROR(NumberService(device(), nullptr), UsageError,
-                          "HostService: there is no function");
+                          "HostService: the function that serves requests is empty");
     CARILLON_EXPECT_ERROR(NumberService(device(), function, {.callers = 0}), UsageError,
-                          "HostService: reply slots for 0 replies");
+                          "HostService: 0 reply slots requested");
     CARILLON_EXPECT_ERROR(NumberService(device(), function, {.capacity = 100}), UsageError,
                           "HostService: a capacity of 100");
     CARILLON_EXPECT_ERROR(NumberService(device(), function, {.capacity = 16}), UsageError,

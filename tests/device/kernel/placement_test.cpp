@@ -78,7 +78,7 @@ TEST_P(PlacementTest, everyRoleIsTakenByOneBlock) {
     Pins const pins(device(), anywhere);
     count(pins);
     expect_each_taken_once(7);
-    CARILLON_EXPECT_ERROR(count(pins), UsageError, "were given to a launch");
+    CARILLON_EXPECT_ERROR(count(pins), UsageError, "a launch already uses");
 }
 
 TEST_P(PlacementTest, roleIsTakenOnTheSmThatItWants) {
@@ -114,7 +114,7 @@ TEST_P(PlacementTest, roleThatNobodyCanComeForIsTakenAllTheSame) {
 }
 
 TEST_P(PlacementTest, noRolesAreAUsageError) {
-    CARILLON_EXPECT_ERROR(Pins(device(), {}), UsageError, "at least one role");
+    CARILLON_EXPECT_ERROR(Pins(device(), {}), UsageError, "no SMs given");
 }
 
 TEST_P(PlacementTest, tuningRanksEverySmOnce) {

@@ -157,7 +157,7 @@ TEST_P(PooledKernelTest, lateRepliesAreDropped) {
     for (std::uint64_t round = 1; round <= 20; ++round) {
         Ticket const held = client.submit({round, round}, patience);
         for (std::uint64_t i = 0; i < 3; ++i) client.abandon(client.submit({i, 0}, patience));
-        CARILLON_EXPECT_ERROR((void)client.wait(held, 1ms), TimeoutError, "no reply within");
+        CARILLON_EXPECT_ERROR((void)client.wait(held, 1ms), TimeoutError, "no reply came before");
         EXPECT_EQ(client.try_submit({0, 0}), std::nullopt) << "every place is taken";
         gate.open(round);
         EXPECT_EQ(client.wait(held, patience).value, 3 * round + 1);
@@ -231,7 +231,7 @@ TEST_P(PooledKernelTest, whatCannotBeIsAUsageError) {
                           UsageError, "4 blocks that take 32 requests at a time");
     using OfThreads = PersistentKernel<PoolBlockHandler, Pool>;
     CARILLON_EXPECT_ERROR(OfThreads(device(), {.pool = {.stripe = 32}}), UsageError,
-                          "take one request at a time");
+                          "takes one request at a time");
     Kernel const kernel(device(), {.pool = {.clients = 1}});
     auto const client = kernel.client();
     CARILLON_EXPECT_ERROR((void)kernel.client(), UsageError,

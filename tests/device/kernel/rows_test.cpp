@@ -76,7 +76,7 @@ TEST_P(RowTest, asManyAreSentAsThereIsRoomFor) {
 TEST_P(RowTest, rowThatFindsNoRoomInTimeSaysWhatWasSent) {
     Tickets tickets;
     CARILLON_EXPECT_ERROR(channel().submit_n(row(1, 6, 1), tickets, 1ms), TimeoutError,
-                          "Client::submit_n: 4 of 6 requests were sent within the time given");
+                          "Client::submit_n: 4 of 6 requests were sent before the timeout");
     EXPECT_EQ(tickets.size(), 4U);
     Tickets none;
     CARILLON_EXPECT_ERROR(channel().submit_n(row(7, 2), none, 0ns), TimeoutError, "0 of 2");
@@ -113,7 +113,7 @@ TEST_P(RowTest, repliesThatDoNotComeInTimeAreStillToCome) {
     ASSERT_TRUE(eventually([&] { return channel().try_take_n(tickets, replies) == 1; }));
     EXPECT_EQ(tickets.size(), 2U);
     CARILLON_EXPECT_ERROR(channel().take_n(tickets, replies, 1ms), TimeoutError,
-                          "Client::take_n: 0 of 2 replies came");
+                          "Client::take_n: 0 of 2 replies were taken");
     EXPECT_EQ(tickets.size(), 2U);
     gate().open(1);
     channel().take_n(tickets, replies, patience);
@@ -209,7 +209,7 @@ TEST_P(RowTest, whatCannotBeIsAUsageError) {
     std::span<GatedRequest const> const nowhere(static_cast<GatedRequest const*>(nullptr), 2);
     Tickets tickets;
     CARILLON_EXPECT_ERROR(channel().try_submit_n(nowhere), UsageError,
-                          "Client::try_submit_n: the messages are at a null pointer");
+                          "Client::try_submit_n: the messages are a null pointer");
     CARILLON_EXPECT_ERROR(channel().submit_n(nowhere, tickets, 0ns), UsageError, "null pointer");
     tickets = submitted(1, 3);
     std::span<CountedReply> const no_replies(static_cast<CountedReply*>(nullptr), 3);
@@ -217,7 +217,7 @@ TEST_P(RowTest, whatCannotBeIsAUsageError) {
     CARILLON_EXPECT_ERROR(channel().take_n(tickets, no_replies, 0ns), UsageError, "null pointer");
     Replies replies{};
     CARILLON_EXPECT_ERROR(channel().take_n(tickets, std::span(replies).first(2), patience),
-                          UsageError, "there is room for 2 replies, and 3 are awaited");
+                          UsageError, "the caller gave room for 2 replies, but 3 are due");
     channel().take_n(tickets, replies, patience);
     expect_replies(replies, 1, 3);
 }
@@ -246,7 +246,8 @@ TEST_P(RowTest, rowsGoThroughTheWrapOfTheTags) {
 TEST(TicketsTest, rangeOfTicketsIsCutFromTheFront) {
     Tickets tickets(7, 100, 3);
     EXPECT_EQ(tickets[2], Ticket(7, 102));
-    CARILLON_EXPECT_ERROR(tickets[3], UsageError, "Tickets::operator[]: there are not so many");
+    CARILLON_EXPECT_ERROR(tickets[3], UsageError,
+                          "Tickets::operator[]: the index is beyond the last ticket");
     EXPECT_EQ(tickets.after(1), Tickets(7, 101, 2));
     EXPECT_TRUE(tickets.after(3).empty());
     EXPECT_TRUE(tickets.after(9).empty());

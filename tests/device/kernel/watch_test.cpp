@@ -338,16 +338,16 @@ TEST_P(WatchTest, callersMemoryServesOneKernelAfterAnotherThroughTheWrapOfTheTag
 TEST_P(WatchTest, numbersOfChannelsThatCannotBeAreUsageErrors) {
     for (unsigned const each : {0U, 1U, 65U, ~0U}) {
         CARILLON_EXPECT_ERROR(Numbers(device(), {.watched = {.per_block = each}}), UsageError,
-                              "channels a block: one warp watches 2 to 64");
+                              "channels per block requested: one warp watches 2 to 64");
     }
     CARILLON_EXPECT_ERROR(Numbers(device(), {.blocks = 1U << 30, .watched = {.per_block = 64}}),
                           UsageError, "1073741824 blocks are too many");
     auto const memory = std::make_shared<ChannelMemory>(device(), 5, 4);
     CARILLON_EXPECT_ERROR(
         Numbers(device(), {.blocks = 2, .memory = memory, .watched = {.per_block = 3}}), UsageError,
-        "more blocks than the memory has channels for");
+        "but the memory has");
     Numbers kernel(device(), {.watched = {.per_block = 2}});
-    CARILLON_EXPECT_ERROR(kernel.channel(2), UsageError, "no such channel");
+    CARILLON_EXPECT_ERROR(kernel.channel(2), UsageError, "there is no channel 2");
 }
 
 class NonCoherentWatchTest : public KernelTest {

@@ -100,7 +100,7 @@ TEST_P(HazardTest, requestThatIsOutstandingWhenTheKernelEndsIsAStoppedError) {
     std::this_thread::sleep_for(100ms);
     gate.open(1);  // the block looks at the time before it takes the second
     CARILLON_EXPECT_ERROR(kernel.channel().wait(second, patience), StoppedError,
-                          "Client::wait: the kernel has ended: its lifetime was over");
+                          "Client::wait: the kernel has ended: its lifetime is over");
 }
 
 // Catches a CUDA context that only the starting thread has.
@@ -300,7 +300,7 @@ TEST_P(GpuHazardTest, blockingLaunchIsAnErrorInsteadOfAHang) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     ::setenv("CUDA_LAUNCH_BLOCKING", "1", 1);
     EXPECT_EXIT(call_under_blocking_launches(device()), testing::ExitedWithCode(0),
-                "its launch waited for it: CUDA_LAUNCH_BLOCKING");
+                "the launch waited for the kernel: unset CUDA_LAUNCH_BLOCKING");
     ::unsetenv("CUDA_LAUNCH_BLOCKING");
 }
 
@@ -387,7 +387,7 @@ TEST_P(GpuHazardTest, synchronizingTheDeviceLastsAsLongAsTheLifetime) {
     EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
     EXPECT_FALSE(kernel.running());
     CARILLON_EXPECT_ERROR(kernel.channel().call(6, patience), StoppedError,
-                          "the kernel has ended: its lifetime was over");
+                          "the kernel has ended: its lifetime is over");
 }
 
 // Catches a look at the kernel that breaks the capture, or an error that is taken for its end.

@@ -154,7 +154,7 @@ TEST_P(KernelLifetimeTest, kernelEndsByItselfAfterItsLifetime) {
         try {
             (void)kernel.channel().try_submit({1, 0});
         } catch (StoppedError const& error) {
-            return error.cause() == "the kernel has ended: its lifetime was over";
+            return error.cause() == "the kernel has ended: its lifetime is over";
         }
         return false;
     };

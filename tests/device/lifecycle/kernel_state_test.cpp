@@ -91,7 +91,7 @@ TEST_P(KernelStateTest, drainOfAnIdleKernelStopsIt) {
     kernel.drain(patience);
     EXPECT_FALSE(kernel.running());
     CARILLON_EXPECT_ERROR(kernel.drain(patience), StoppedError,
-                          "PersistentKernel::drain: the kernel was stopped");
+                          "PersistentKernel::drain: the kernel was drained");
 }
 
 // The kernel takes a while to end when all is answered.
@@ -114,7 +114,7 @@ TEST_P(KernelStateTest, lifetimeIsNamedAsTheReason) {
     Kernel kernel = make({.lifetime = 20ms});
     ASSERT_TRUE(eventually([&] { return kernel.state() == KernelState::stopped; }));
     CARILLON_EXPECT_ERROR(kernel.channel().call({1, 0}, patience), StoppedError,
-                          "the kernel has ended: its lifetime was over");
+                          "the kernel has ended: its lifetime is over");
 }
 
 // A host without a heartbeat: only the test writes the block's control line.

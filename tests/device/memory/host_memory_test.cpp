@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GPU whose rings are in page-locked host memory, because the program asks for it or because the
+// A GPU whose rings are in pinned host memory, because the program asks for it or because the
 // GPU offers no other.
 #include <cstdlib>
 #include <numeric>
@@ -51,7 +51,7 @@ TEST_P(HostMemoryTest, infoSaysWhatItIsAndWhy) {
     DeviceInfo const& info = device().info();
     EXPECT_EQ(info.selector, "cuda:0:host");
     EXPECT_EQ(info.memory_source, MemorySource::host);
-    EXPECT_EQ(info.why_host_memory, "it was asked for");
+    EXPECT_EQ(info.why_host_memory, "it was requested");
     EXPECT_TRUE(info.coherent);
     EXPECT_EQ(info.data_order, DataOrder::fence);
     EXPECT_EQ(Device::open("cuda:0").info().why_host_memory, "");
@@ -79,7 +79,7 @@ TEST_P(HostMemoryTest, infoSaysWhatItIsAndWhy) {
 
 TEST_P(HostMemoryTest, aGpuWithoutVulkanTakesItAndSaysWhy) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
-    EXPECT_EXIT(open_without_vulkan(), testing::ExitedWithCode(0), "in page-locked host memory");
+    EXPECT_EXIT(open_without_vulkan(), testing::ExitedWithCode(0), "in pinned host memory");
 }
 
 // Catches a driver that is loaded anew for every opening: NVIDIA's (580) gave out after some
@@ -134,7 +134,7 @@ TEST_P(HostMemoryTest, dataOutsideTheLineIsThereWithIt) {
 TEST(DeviceMemoryTest, hostMemoryIsNotForcedToBeNonCoherent) {
     CARILLON_EXPECT_ERROR(
         Device::open("emulated", {.memory = DeviceMemory::host, .force_non_coherent = true}),
-        UsageError, "host memory is coherent");
+        UsageError, "host memory is always coherent");
 }
 
 }  // namespace

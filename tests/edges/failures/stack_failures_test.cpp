@@ -178,7 +178,7 @@ TEST_F(StackFailureTest, aLaunchThatDoesNotComeBackIsATimeoutError) {
         bool const goes_on = answers(*first);
         first.reset();
         Kernel third(device, options());
-        return has(said, "has not come back from the launch within start_timeout") && goes_on &&
+        return has(said, "has not returned from the launch within start_timeout") && goes_on &&
                answers(third);
     });
 }

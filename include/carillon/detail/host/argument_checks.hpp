@@ -42,7 +42,7 @@ template <class T>
 void require_messages(std::span<T> messages) {
     if (messages.data() != nullptr || messages.empty()) [[likely]]
         return;
-    throw UsageError("the messages are at a null pointer");
+    throw UsageError("the messages are a null pointer");
 }
 
 }  // namespace carillon::detail

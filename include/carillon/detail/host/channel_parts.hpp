@@ -76,7 +76,7 @@ class LentBy {
     }
     // Throws UsageError if another process owns it: only the owner gives out the device's end.
     void require_own_end() const {
-        if (another()) throw UsageError("the device's end is the owner's, which lent the other");
+        if (another()) throw UsageError("only the owner's process has the device's end");
     }
 
    private:

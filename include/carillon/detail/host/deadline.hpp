@@ -56,6 +56,8 @@ enum class NoRoom : std::uint8_t { channel, client, pool };
 // otherwise 0.
 [[noreturn]] void throw_not_sent(NoRoom where, std::uint32_t size, std::uint64_t untaken = 0);
 [[noreturn]] void throw_no_reply();
+[[noreturn]] void throw_ring_full(std::chrono::nanoseconds timeout, std::uint32_t slots);
+[[noreturn]] void throw_no_message(std::chrono::nanoseconds timeout);
 // For calls with several messages: how many of all were done.
 [[noreturn]] void throw_not_all_sent(std::size_t sent, std::size_t all, std::uint32_t size,
                                      std::uint64_t untaken);

@@ -38,11 +38,11 @@ class EitherWay {
     // Throw UsageError for the other direction, in which this side `does` something else.
     [[nodiscard]] ToDevice& to_device(char const* does) const {
         if (auto* const one = std::get_if<0>(&one_)) return **one;
-        throw UsageError(std::string("the ") + name_ + " is to the host: this side " + does);
+        throw UsageError(std::string("the ") + name_ + " goes to the host: this side " + does);
     }
     [[nodiscard]] ToHost& to_host(char const* does) const {
         if (auto* const one = std::get_if<1>(&one_)) return **one;
-        throw UsageError(std::string("the ") + name_ + " is to the device: this side " + does);
+        throw UsageError(std::string("the ") + name_ + " goes to the device: this side " + does);
     }
     // Calls `use` with the object.
     template <class Use>

@@ -139,7 +139,8 @@ class KernelSupervisor final : public ChannelPeer {
     mutable std::mutex mutex_;
     mutable std::vector<Beat> beats_;  // of each block
     std::atomic<bool> told_to_stop_ = false;
-    std::atomic<bool> drained_ = false;  // all is answered, but its end was not seen yet
+    std::atomic<bool> drained_ = false;       // all is answered, but its end was not seen yet
+    std::atomic<bool> ends_drained_ = false;  // a drain, not a stop, told it to end
     std::exception_ptr failure_;
     RunningKernel running_;  // destroyed first: the memory outlives the kernel
     std::optional<Deadline> leave_by_;

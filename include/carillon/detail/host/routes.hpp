@@ -42,6 +42,9 @@ struct PlacedMemory {
                                                             KernelOptions const& options,
                                                             ChannelShape const& shape);
 
+// Throws UsageError.
+[[noreturn]] void throw_no_channel(unsigned index, std::size_t channels);
+
 // The clients of a kernel's channels. Each client stays in place, and the list moves without an
 // allocation, unlike a std::deque.
 template <class Client>
@@ -53,7 +56,7 @@ class ClientList {
     }
     [[nodiscard]] std::size_t size() const { return clients_.size(); }
     [[nodiscard]] Client& at(unsigned index) const {
-        if (index >= clients_.size()) throw UsageError("there is no such channel");
+        if (index >= clients_.size()) throw_no_channel(index, clients_.size());
         return *clients_[index];
     }
     // Whether `count` clients, from `first` on, have all requests answered.
@@ -162,10 +165,10 @@ class Route<Handler, Channels> {
 template <class Handler>
 class Route<Handler, WatchedChannels> {
     static_assert(threads_of<Handler>() == 1,
-                  "carillon: a block that watches several channels has a handler of one thread");
+                  "carillon: a block that watches several channels needs a handler of one thread");
     static_assert(!HasShared<Handler>,
-                  "carillon: the lanes of a block that watches several channels serve apart: they "
-                  "share no state");
+                  "carillon: a block that watches several channels needs a handler without Shared: "
+                  "its lanes serve separately");
 
    public:
     using Client = ClientOf<Handler>;

@@ -85,7 +85,7 @@ template <class Reply, class Request, class Handler>
 CARILLON_HD void check_handler_call(Handler& handler) {
     if constexpr (HasShared<Handler>) {
         static_assert(std::is_invocable_v<Handler&, Request, typename Handler::Shared&>,
-                      "carillon: a handler that declares Shared has it as the second argument: "
+                      "carillon: a handler that declares Shared takes it as the second argument: "
                       "operator()(request, shared)");
         check_device_call<Reply, Request, typename Handler::Shared&>(handler);
     } else {

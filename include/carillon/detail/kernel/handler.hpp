@@ -65,8 +65,9 @@ CARILLON_HD constexpr OutOfLine out_of_line_of() {
     if constexpr (SaysOutOfLine<Handler>) {
         return Handler::out_of_line ? OutOfLine::written : OutOfLine::none;
     } else {
-        static_assert(!DeclaresOutOfLine<Handler>,
-                      "carillon: a handler's out_of_line is public, and a static constexpr bool");
+        static_assert(
+            !DeclaresOutOfLine<Handler>,
+            "carillon: a handler's out_of_line must be public and a static constexpr bool");
         return OutOfLine::none;
     }
 }
@@ -80,8 +81,9 @@ CARILLON_HD constexpr unsigned threads_of() {
                       "carillon: a handler's threads are those of one block: 1 to 1024");
         return Handler::threads;
     } else {
-        static_assert(!DeclaresThreads<Handler>,
-                      "carillon: a handler's threads is public, and a static constexpr unsigned");
+        static_assert(
+            !DeclaresThreads<Handler>,
+            "carillon: a handler's threads must be public and a static constexpr unsigned");
         return 1;
     }
 }
@@ -89,8 +91,9 @@ CARILLON_HD constexpr unsigned threads_of() {
 // Checks that the handler's declarations can be used.
 template <class Handler>
 CARILLON_HD constexpr bool check_handler_names() {
-    static_assert(HasIdle<Handler> || !DeclaresIdle<Handler>,
-                  "carillon: a handler's idle() has no argument but its Shared&, and is public");
+    static_assert(
+        HasIdle<Handler> || !DeclaresIdle<Handler>,
+        "carillon: a handler's idle() must be public and take no argument but its Shared&");
     (void)threads_of<Handler>();
     (void)out_of_line_of<Handler>();
     return true;
@@ -103,8 +106,8 @@ CARILLON_HD constexpr bool check_handler_object() {
         std::is_trivially_copyable_v<Handler>,
         "carillon: a handler must be trivially copyable: it is passed to the kernel by value");
     static_assert(sizeof(Handler) <= handler_bytes,
-                  "carillon: a handler must be at most 4096 bytes: keep more in device memory "
-                  "(Device::allocate) that it points at");
+                  "carillon: a handler must be at most 4096 bytes: keep the rest in device memory "
+                  "(Device::allocate) that it points to");
     static_assert(std::is_copy_constructible_v<Handler>,
                   "carillon: a handler must be copyable: it is passed to the kernel by value");
     return check_handler_names<Handler>();

@@ -23,7 +23,7 @@ class CommandHandler<Handler, Commands<Command...>> {
                   "carillon: a reply must be trivially copyable: its bytes cross a bus");
     static_assert(
         ((sizeof(ReplyTo<Handler, Command>) <= command_bytes) && ...),
-        "carillon: a reply to a command must be at most 1020 bytes: it travels beside its status");
+        "carillon: a reply to a command must be at most 1020 bytes: it travels with its status");
 
    public:
     using Table = Commands<Command...>;
@@ -161,20 +161,20 @@ constexpr bool check_handler_messages() {
     using Request = typename MessagesOf<Handler>::Request;
     using Reply = typename MessagesOf<Handler>::Reply;
     static_assert(!std::is_void_v<Reply>,
-                  "carillon: a handler returns its reply: without anything to say, an empty struct "
-                  "(carillon::Done)");
+                  "carillon: a handler must return its reply: return an empty struct "
+                  "(carillon::Done) for none");
     static_assert(!std::is_reference_v<Reply>,
-                  "carillon: a handler returns its reply by value: its bytes cross a bus");
+                  "carillon: a handler must return its reply by value: its bytes cross a bus");
     if constexpr (std::is_object_v<Reply>) {
         if constexpr (HasShared<Handler>) {
             static_assert(
                 std::is_invocable_r_v<Reply, Handler&, Request const&, typename Handler::Shared&>,
-                "carillon: a handler that declares Shared has it as the second argument: "
+                "carillon: a handler that declares Shared takes it as the second argument: "
                 "operator()(request, shared)");
         } else {
             static_assert(std::is_invocable_r_v<Reply, Handler&, Request const&>,
-                          "carillon: a handler takes its request by value or by reference to "
-                          "const, and returns its reply");
+                          "carillon: a handler must take its request by value or by reference to "
+                          "const, and return its reply");
         }
         check_payload<Request>();
         check_payload<Reply>();
@@ -187,8 +187,8 @@ constexpr bool check_handler() {
     constexpr bool called = NamesCommands<Handler> || NamesMessages<Handler> || HasOneCall<Handler>;
     static_assert(
         called,
-        "carillon: a handler is a class with one operator() of one parameter, the request; or it "
-        "says what it takes: `using Request` and `using Reply`, or `using Commands`");
+        "carillon: a handler is a class with one operator() of one parameter, the request; "
+        "otherwise declare `using Request` and `using Reply`, or `using Commands`");
     check_handler_object<Handler>();
     if constexpr (called && !NamesCommands<Handler>) check_handler_messages<Handler>();
     return true;
@@ -197,20 +197,20 @@ constexpr bool check_handler() {
 template <class Body>
 constexpr void check_body() {
     static_assert(std::is_class_v<Body>,
-                  "carillon: a kernel body is a class with an operator(): a GPU cannot call a "
-                  "function of the host's");
+                  "carillon: a kernel body must be a class with an operator(): a GPU cannot call a "
+                  "host function");
     static_assert(std::is_trivially_copyable_v<Body>,
                   "carillon: a kernel body must be trivially copyable: it is passed by value");
     static_assert(sizeof(Body) <= handler_bytes,
-                  "carillon: a kernel body must be at most 4096 bytes: keep more in device memory "
-                  "(Device::allocate) that it points at");
+                  "carillon: a kernel body must be at most 4096 bytes: keep the rest in device "
+                  "memory (Device::allocate) that it points to");
     static_assert(
         std::is_invocable_v<Body&, unsigned>,
-        "carillon: a kernel body is called with the number of its block: operator()(unsigned)");
+        "carillon: a kernel body needs operator()(unsigned), which gets the block's number");
     if constexpr (std::is_invocable_v<Body&, unsigned>) {
         static_assert(std::is_void_v<std::invoke_result_t<Body&, unsigned>>,
-                      "carillon: a kernel body returns nothing; what a function makes for a block "
-                      "is a class with operator()(unsigned)");
+                      "carillon: a kernel body must return void; a function that makes one per "
+                      "block must return a class with operator()(unsigned)");
     }
 }
 #endif

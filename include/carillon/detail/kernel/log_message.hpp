@@ -108,10 +108,10 @@ struct LogSite {
                   "carillon: a log message has at most 4 arguments: it travels in one line");
     static constexpr std::size_t placeholders = log_placeholders(text.text, length);
     static_assert(placeholders == sizeof...(Arguments) || placeholders == nested_placeholders,
-                  "carillon: a log text has a {} for each argument");
+                  "carillon: a log text needs a {} for each argument");
     static_assert(placeholders != nested_placeholders,
-                  "carillon: a log text's widths and precisions are not arguments: a kernel could "
-                  "ask for gigabytes of spaces");
+                  "carillon: a log text's widths and precisions cannot be arguments: a kernel "
+                  "could request gigabytes of spaces");
 };
 
 // Maps ids to texts.

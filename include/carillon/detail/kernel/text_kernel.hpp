@@ -23,17 +23,17 @@ struct TextKernel {
 template <std::size_t bytes, std::size_t declared>
 struct BytesOfRequest {
     static_assert(bytes == declared,
-                  "carillon: the handler's request has another size than was declared");
+                  "carillon: the size of the handler's request differs from the declared one");
 };
 template <std::size_t bytes, std::size_t declared>
 struct BytesOfReply {
     static_assert(bytes == declared,
-                  "carillon: the handler's reply has another size than was declared");
+                  "carillon: the size of the handler's reply differs from the declared one");
 };
 template <std::size_t bytes, std::size_t of_library>
 struct BytesOfTextKernel {
     static_assert(bytes == of_library,
-                  "carillon: these headers are not those that the library was built with");
+                  "carillon: these headers differ from those of the library's build");
 };
 
 template <class Handler, std::size_t request_bytes, std::size_t reply_bytes>

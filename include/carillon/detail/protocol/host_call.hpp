@@ -51,7 +51,7 @@ CARILLON_HD constexpr void check_host_message() {
                   "bytes cross a bus");
     static_assert(sizeof(HostReply<T>) <= payload_bytes,
                   "carillon: a request to the host, or its reply, must be at most 40 bytes: it "
-                  "travels in one line, which also says whose it is");
+                  "travels in one line with its sender's number");
 }
 
 // A clock, and a way to spend the time after a failed poll: the `polls`th in a row.

@@ -110,7 +110,8 @@ class Producer {
     // with one fence for all of them. `data` applies to all of them.
     CARILLON_HD std::size_t try_push_n(T const* messages, std::size_t count,
                                        OutOfLine data = OutOfLine::none) {
-        static_assert(Lanes::most == 1, "carillon: how many messages fit is not voted on");
+        static_assert(Lanes::most == 1,
+                      "carillon: the lanes do not vote on the number of messages that fit");
         if (count > room_) look_at_credit();
         std::size_t const fit = count < room_ ? count : room_;
         if (fit == 0) return 0;

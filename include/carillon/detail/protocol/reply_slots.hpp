@@ -43,8 +43,8 @@ struct AddressedRequest {
         static_assert(std::is_trivially_copyable_v<Request>,
                       "carillon: a request must be trivially copyable: its bytes cross a bus");
         static_assert(sizeof(Request) <= message_bytes,
-                      "carillon: a request must be at most 1024 bytes: leave more in memory that "
-                      "it names (OutOfLine)");
+                      "carillon: a request must be at most 1024 bytes: keep the rest in memory "
+                      "that it points to (OutOfLine)");
     }
 };
 

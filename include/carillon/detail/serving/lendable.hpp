@@ -122,7 +122,7 @@ class PublishedObject final : public Lendable {
     [[nodiscard]] std::optional<Loan> lend(std::uint32_t user, bool host_memory) override;
     void end(unsigned place) override;
     [[nodiscard]] std::string why_full() const override {
-        return "it has as many clients as can be numbered";
+        return "the object has the most clients possible";
     }
 
     // The views with the addresses of each side; the device's exists only if it writes.

@@ -38,8 +38,8 @@ requires(std::same_as<Requests, SharedChannels> ||
          std::same_as<Requests, SharedPool>) class Route<Handler, Requests> {
     static constexpr bool by_pool = std::same_as<Requests, SharedPool>;
     static_assert(!by_pool || fits_beside_clients<Handler>,
-                  "carillon: a handler's Shared must be at most 40 KiB in a SharedPool: it is in "
-                  "shared memory beside what the block knows of all clients");
+                  "carillon: a handler's Shared must be at most 40 KiB in a SharedPool: the "
+                  "block's table of clients takes the rest of shared memory");
     using Request = typename MessagesOf<Handler>::Request;
     using Reply = typename MessagesOf<Handler>::Reply;
 

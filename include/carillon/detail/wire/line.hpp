@@ -65,12 +65,13 @@ CARILLON_HD constexpr void check_payload() {
     if constexpr (requires { T::check_payload(); }) {
         T::check_payload();
     } else {
-        static_assert(!std::is_array_v<T>, "carillon: a message is no array: put it into a struct");
+        static_assert(!std::is_array_v<T>,
+                      "carillon: a message cannot be an array: put it into a struct");
         static_assert(std::is_trivially_copyable_v<T>,
                       "carillon: a message type must be trivially copyable: its bytes cross a bus");
         static_assert(sizeof(T) <= message_bytes,
                       "carillon: a message type must be at most 1024 bytes: send more through a "
-                      "ChunkRing, or leave it in memory that the message names (OutOfLine)");
+                      "ChunkRing, or keep it in memory that the message points to (OutOfLine)");
     }
 }
 
