@@ -30,8 +30,6 @@ ABOVE_BLOCKS = {"sh": rf"{IN_A_FILE}|<!-- run -->|<!-- not run: .+ -->"}
 ABOVE_BLOCKS |= dict.fromkeys(("cpp", "c", "python", "cmake"), IN_A_FILE)
 OTHER_NAMES = {"c++": "cpp", "cc": "cpp", "cuda": "cpp", "py": "python", "bash": "sh",
                "shell": "sh", "console": "sh", "zsh": "sh"}
-# Pages whose blocks and names of tests are not compared yet.
-PENDING = {"docs/guide/testing.md"}
 # A comment's declaration begins so many lines after it at most: behind `template` and a macro.
 LINES_TO_NAME = 5
 # What the site is searched for at least.
@@ -42,8 +40,7 @@ def wrong_links(page):
     for path, name in pages.links(page):
         shown = f"{pages.from_root(path)}{'#' + name if name else ''}"
         if not path.is_file():
-            if not pages.is_to_come(path.resolve()):
-                yield f"there is no file {shown}"
+            yield f"there is no file {shown}"
         elif path.suffix == ".md" and path.resolve() not in pages.all_pages():
             yield f"{shown} is not in {pages.from_root(pages.NAVIGATION)}"
         elif name and (path.suffix != ".md" or name not in pages.headings(path)):
@@ -183,17 +180,15 @@ def check_navigation():
     for path in sorted(set(tracked_pages()) - set(pages.all_pages())):
         yield f"{pages.from_root(path)} is not in {pages.from_root(pages.NAVIGATION)}"
     for entry in pages.listed():
-        if not entry.is_there() and not entry.may_be_missing:
+        if not entry.is_there():
             yield f"{pages.from_root(pages.NAVIGATION)}: there is no {entry.name}"
 
 
 def check_pages():
     yield from check_navigation()
     for page in pages.all_pages():
-        checks = [wrong_links, wrong_headings, wrong_names, wrong_programs]
-        if str(pages.from_root(page)) not in PENDING:
-            checks += [wrong_blocks, wrong_tests]
-        for check in checks:
+        for check in (wrong_links, wrong_headings, wrong_names, wrong_programs, wrong_blocks,
+                      wrong_tests):
             for problem in check(page):
                 yield f"{pages.from_root(page)}: {problem}"
     page = ROOT / "docs/guide/troubleshooting.md"

@@ -118,8 +118,7 @@ class Entry:
     def __init__(self, text):
         text, _, related = text.partition(" see ")
         self.related = related.split()
-        self.may_be_missing = text.endswith(" ?")
-        self.name = text.removesuffix(" ?")
+        self.name = text
         self.below = []
 
     def is_page(self):
@@ -172,14 +171,9 @@ def listed():
 
 
 def all_pages():
-    """README.md and the pages that are there."""
+    """README.md and all others. check.py says which one is missing."""
     return [ROOT / "README.md"] + [
         ROOT / entry.name for entry in listed() if entry.is_page() and entry.is_there()]
-
-
-def is_to_come(path):
-    return not path.is_file() and any(
-        entry.may_be_missing and ROOT / entry.name == path for entry in listed())
 
 
 def document(path):
@@ -205,8 +199,6 @@ def converted_link(page, match):
     if not file:
         return match[0]
     path = (page.parent / file).resolve()
-    if is_to_come(path):
-        return text
     doc = document(path) if path.suffix == ".md" else f"{FILES}/{from_root(path)}"
     return f"[{text}]({relative(page, doc)}{hash_sign}{name})"
 
@@ -231,7 +223,7 @@ def converted(page):
 
 def tree(entries, options=""):
     """A directive that lists pages."""
-    names = "".join(f"/{entry.doc()}\n" for entry in entries if entry.is_there())
+    names = "".join(f"/{entry.doc()}\n" for entry in entries)
     return f"\n```{{toctree}}\n{options}\n{names}```\n"
 
 
