@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ten lines: a handler, a persistent kernel, a call. Runs on the GPU if there is one.
+// A handler, a persistent kernel, a call. Runs on the GPU if there is one.
 #include <carillon/carillon.hpp>
 #include <cstdio>
 
