@@ -94,7 +94,7 @@ def test_any_time_is_in_seconds(kernel: carillon.PersistentKernel) -> None:
 def test_arguments_of_other_types(
     device: carillon.Device, kernel: carillon.PersistentKernel
 ) -> None:
-    whole = "a whole number from 0 to"
+    whole = "expected a whole number from 0 to"
     other: Any = None
     memory, store = device.allocate(64), carillon.Store(device, bytes=1 << 20)
     ring, chunks = carillon.Ring(device, 4, "to_host"), carillon.ChunkRing(device, chunk_bytes=64)

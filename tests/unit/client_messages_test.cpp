@@ -361,7 +361,7 @@ TEST(ClientMessagesTest, badNamesAreRefused) {
 }
 
 TEST(ClientMessagesTest, badTextsAreRefused) {
-    expect_refused(with(Refused{}, header + 1 + 255, 'x'), "Refused: text: there are bytes behind");
+    expect_refused(with(Refused{}, header + 1 + 255, 'x'), "Refused: text: bytes follow");
     expect_refused(with(Notice{"x", KernelState::failed, "text"}, header + name + 1, '\n'),
                    "Notice: text: byte 0, 0x0a, is of a control character");
     expect_refused(with(Mapped{1, true, ""}, header + 5, 'x'),
@@ -460,7 +460,7 @@ TEST(ClientMessagesTest, badFieldsOfBuffersAreRefused) {
 
 TEST(ClientMessagesTest, whatWouldBeRefusedIsNotSent) {
     CARILLON_EXPECT_ERROR(encode(1, Hello{}), UsageError, "Hello: name: the name is empty");
-    CARILLON_EXPECT_ERROR(encode(1, Hello{"a\nb"}), UsageError, "it has a control character");
+    CARILLON_EXPECT_ERROR(encode(1, Hello{"a\nb"}), UsageError, "the name has a control character");
     CARILLON_EXPECT_ERROR(encode(1, Hello{std::string("a\0b", 3)}), UsageError, "a control char");
     CARILLON_EXPECT_ERROR(encode(1, Detach{0}), UsageError, "Detach: lease: 0 is not");
     CARILLON_EXPECT_ERROR(encode(1, Attached{}), UsageError, "Attached: lease");
