@@ -130,7 +130,7 @@ TEST_F(BytesObjectsTest, mailboxesOfAnotherProcess) {
     CARILLON_EXPECT_ERROR((void)(owner_.mailbox<Bytes, Direction::to_host>("taken", {12})),
                           RefusedError, "of 8 bytes, but the client's is bytes of 12");
     CARILLON_EXPECT_ERROR((void)owner_.mailbox<Bytes>("taken", {8}), RefusedError,
-                          "\"taken\" is a mailbox to the host, no mailbox");
+                          "\"taken\" is a mailbox to the host, not a mailbox");
 }
 
 TEST_F(BytesObjectsTest, chunkRingsOfAnotherProcess) {

@@ -282,7 +282,7 @@ TEST_F(BytesOfOthersTest, refusalsNameBothSizes) {
     CARILLON_EXPECT_ERROR((void)(owner.channel<Bytes, Bytes>("kernel", {8, "Ask"}, {sizeof(Told)})),
                           RefusedError, "the client's is Ask of 8");
     CARILLON_EXPECT_ERROR((void)(owner.channel<Bytes, Bytes>("quotes", {8}, {sizeof(Told)})),
-                          RefusedError, "there is no \"quotes\" here");
+                          RefusedError, "there is no \"quotes\"");
 }
 
 TEST_F(BytesOfOthersTest, namesAreComparedOnlyWhereBothGiveOne) {

@@ -483,10 +483,10 @@ TEST_P(SharedObjectsTest, whatIsAskedForInVain) {
     CARILLON_EXPECT_ERROR(owner.mailbox<Ask>("gains"), RefusedError,
                           "Connection::mailbox: refused");
     CARILLON_EXPECT_ERROR(owner.mailbox<Ask>("orders"), RefusedError,
-                          R"("orders" is a ring to the device, no mailbox)");
+                          R"("orders" is a ring to the device, not a mailbox)");
     CARILLON_EXPECT_ERROR((owner.ring<Ask, Direction::to_host>("orders")), RefusedError,
                           "not a ring to the host");
-    CARILLON_EXPECT_ERROR((owner.channel<Ask, Told>("orders")), RefusedError, "no kernel");
+    CARILLON_EXPECT_ERROR((owner.channel<Ask, Told>("orders")), RefusedError, "not a kernel");
     auto mine = owner.mailbox<Gains>("gains");
     CARILLON_EXPECT_ERROR((void)mine.device_handle(), UsageError, "the owner's");
     auto ring = owner.ring<Ask, Direction::to_device>("orders");
