@@ -154,15 +154,15 @@ class SummarizeTest(Case):
         summary, text = self.summarize({"results": [row("raw-flag", 1000), row("call", 1100)]})
         self.assertFalse([key for key in summary if key.startswith(("path.", "users.", "speed."))])
         self.assertIn("Not measured yet", text)
-        self.assertIn("take **1.10 us** (p50, commit c0ffee).", text)
+        self.assertIn("takes **1.10 us** (p50, commit c0ffee).", text)
         self.assertNotIn("12 bytes each way", text)
 
     def test_the_short_table_has_microseconds_and_says_which_rows_are_of_another_run(self):
         _, text = self.summarize(
             {"results": [*results(), row("launch-sync", 8854), row("pinned-flag", 2527)], "users": users()}, peers=PEERS
         )
-        self.assertIn("| **Carillon: a 48-byte command and its reply** | 1.16 | 2.31 | 1.16 |", text)
-        self.assertIn("A kernel launch takes 8.85 us and pinned memory polled by hand 2.53 us.", text)
+        self.assertIn("| **Carillon: `call`, 48 bytes each way** | 1.16 | 2.31 | 1.16 |", text)
+        self.assertIn("A kernel launch takes 8.85 us, pinned memory polled by hand 2.53 us and a bare flag", text)
         self.assertIn("CUDA-Q Realtime as shipped \\* | 105 | 210 | 105 |", text)
         self.assertIn("\\* Another run, measured elsewhere", text)
 
