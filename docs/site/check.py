@@ -17,6 +17,7 @@ import urllib.parse
 import comments
 import pages
 import reference
+from figures import markdown  # which pages finds
 
 ROOT = pages.ROOT
 SITE = ROOT / "build/site"
@@ -53,28 +54,24 @@ def wrong_headings(page):
         yield f"two headings have the name #{name}"
 
 
+def unfenced(page):
+    return markdown.mask(page.read_text(), markdown.FENCE)
+
+
 def wrong_names(page):
     """Paths in backticks, which may have * in them or name one of several {a,b}."""
-    for line, code in pages.parts(page.read_text()):
-        for name in [] if code else re.findall(r"`([^`\s]+)`", line):
-            if name.startswith(FOLDERS) and not re.search(r"[{}<>|$]", name):
-                if not list(ROOT.glob(name.rstrip("/"))):
-                    yield f"there is no {name}"
-        for name in [] if code else pages.PAGE.findall(line):
-            if not pages.named_page(page, name):
-                yield f"there is no page {name}"
-
-
-def shown_programs(page):
-    """Programs that a page shows parts of, and the parts."""
-    for above, _, text in pages.blocks(page):
-        source = PROGRAM.match(above)
-        if source:
-            yield source[1], text
+    text = unfenced(page)
+    for name in re.findall(r"`([^`\s]+)`", text):
+        if name.startswith(FOLDERS) and not re.search(r"[{}<>|$]", name):
+            if not list(ROOT.glob(name.rstrip("/"))):
+                yield f"there is no {name}"
+    for name in pages.PAGE.findall(text):
+        if not pages.named_page(page, name):
+            yield f"there is no page {name}"
 
 
 def wrong_blocks(page):
-    for above, language, text in pages.blocks(page):
+    for above, language, text in markdown.fenced(page.read_text()):
         begin = (text.splitlines() or [""])[0]
         if language in OTHER_NAMES:
             yield f'a block is of "{language}": write "{OTHER_NAMES[language]}"'
@@ -108,9 +105,9 @@ def is_test(suite, name):
 def wrong_tests(page):
     """Names of tests: Suite.test, .test behind one of the same suite, test_in_python,
     folder.test."""
-    for line, code in pages.parts(page.read_text()):
+    for line in unfenced(page).splitlines():
         suite = None
-        for span in [] if code else re.findall(r"`([^`]+)`", line):
+        for span in re.findall(r"`([^`]+)`", line):
             match = re.fullmatch(r"(\w+Test)?\.(\*|[a-z]\w+)", span)
             in_python = re.fullmatch(r"test_\w+", span)
             in_folder = re.fullmatch(r"(\w+)\.(\w+)", span)
@@ -137,7 +134,11 @@ def wrong_tests(page):
 
 
 def wrong_programs(page):
-    for program, part in shown_programs(page):
+    for above, _, part in markdown.fenced(page.read_text()):
+        source = PROGRAM.match(above)
+        if not source:
+            continue
+        program = source[1]
         path = ROOT / program
         if not path.is_file():
             yield f"there is no program {program}"
@@ -161,8 +162,7 @@ def said_by_the_library():
 def wrong_messages(page):
     """Texts of errors, quoted in the first column of a table, that no source has. Numbers and
     names of types stand for what is put in there."""
-    rows = [line.split("|")[1] for line, code in pages.parts(page.read_text())
-            if line.startswith("|") and not code]
+    rows = re.findall(r"^\|([^|\n]*)", unfenced(page), re.M)
     for quoted in [text for row in rows for text in re.findall(r'"([^"]+)"', row)]:
         wanted = re.escape(quoted).replace(r"\.\.\.", ".*")
         wanted = re.sub(r"\d+(\\\.\d+)?|\bOrder\b|\bHostService\b", r"(\\{\\}|%s|\\d+)", wanted)

@@ -22,7 +22,7 @@ def inside(page_text):
 def malformed(text):
     """Line and text of what is wrong with the form of a page's markers."""
     prose = markdown.prose(text)
-    rest = markdown.mask(MARKER, prose)
+    rest = markdown.mask(prose, MARKER)
     for match in ANY.finditer(rest):
         yield markdown.line_of(text, match.start()), f"{match[0]} has no partner on its line"
     for match in AT_BEGINNING.finditer(prose):

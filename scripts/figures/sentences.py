@@ -22,8 +22,8 @@ HELP = re.compile(r"\b(?:add_option|add_number|add_time|add_flag|add_subcommand|
 
 
 def plain(text):
-    """A line of Markdown or of a comment, as it is read: code is a word."""
-    text = re.sub(r"(`+)[^`]+?\1", "Code", text)
+    """Markdown or a line of a comment, as it is read: code, which may go on in the next line, is a word."""
+    text = markdown.CODE.sub(lambda match: "Code" + "\n" * match[0].count("\n"), text)
     text = re.sub(r"<!--.*?-->", "", text)
     text = LINK.sub(r"\1", text)
     return re.sub(r"<[a-z/][^>]*>|\*+|(?<!\w)_+|_+(?!\w)", "", text)
@@ -56,11 +56,7 @@ def cells(line):
 
 def markdown_pieces(text):
     """Headings and heads of tables are no sentences; generated blocks are not what somebody wrote."""
-    for pattern in (markdown.FENCE, markdown.BLOCK):
-        text = markdown.mask(pattern, text)
-    # Code may go on in the next line.
-    text = markdown.CODE.sub(lambda match: "Code" + "\n" * match[0].count("\n"), text)
-    lines = plain(text).split("\n")
+    lines = plain(markdown.mask(text, markdown.FENCE, markdown.BLOCK)).split("\n")
     piece = []
     for number, line in enumerate(lines, 1):
         following = lines[number] if number < len(lines) else ""

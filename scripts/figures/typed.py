@@ -107,9 +107,7 @@ def wrong_constant(names, text, root):
 
 def typed_figures(text):
     """Line and text of each figure that stands in a page without a marker."""
-    prose = markdown.mask(markers.MARKER, markdown.prose(text))
-    for pattern in (markdown.COMMENT, *NO_TEXT):
-        prose = markdown.mask(pattern, prose)
+    prose = markdown.mask(markdown.prose(text), markers.MARKER, markdown.COMMENT, *NO_TEXT)
     for match in FIGURE.finditer(prose):
         yield markdown.line_of(prose, match.start()), re.sub(r"\s+", " ", match[0])
 
