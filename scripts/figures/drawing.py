@@ -178,18 +178,7 @@ def copies(axes, folder):
             axes.plot(*zip(*rows), marker=marker, markersize=4, label=label, color=colour, linestyle=style)
     axes.set(yscale="log", xlabel="size of a copy, bytes", ylabel="bandwidth, GB/s", title=title(report, "Copies"))
     axes.set_xscale("log", base=2)
-    sizes = {
-        1 << 6: "64",
-        1 << 8: "256",
-        1 << 10: "1 Ki",
-        1 << 12: "4 Ki",
-        1 << 14: "16 Ki",
-        1 << 16: "64 Ki",
-        1 << 18: "256 Ki",
-        1 << 20: "1 Mi",
-        1 << 22: "4 Mi",
-        1 << 24: "16 Mi",
-    }
+    sizes = {1 << bits: f"{1 << bits % 10}{('', ' Ki', ' Mi')[bits // 10]}" for bits in range(6, 25, 2)}
     axes.set_xticks(list(sizes), list(sizes.values()))
     axes.yaxis.set_major_formatter(PLAIN)
 
