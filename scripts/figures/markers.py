@@ -50,17 +50,3 @@ def filled(text, folder):
         parts += [text[end : match.start(3)], value]
         end = match.end(3)
     return "".join([*parts, text[end:]]), problems
-
-
-def reflowed(text):
-    """The page with a word of the line before moved in front of each marker that begins a line, where
-    that is plain: the line before is of the same paragraph and ends in a plain word."""
-    lines = text.split("\n")
-    wrong = {markdown.line_of(text, match.end()) for match in AT_BEGINNING.finditer(markdown.prose(text))}
-    for number in sorted(wrong):
-        before, here = lines[number - 2] if number > 1 else "", lines[number - 1]
-        moved = re.fullmatch(r"(?![#|>])(.*[^\s]) ([\w(][\w.,;:()'-]*)", before)
-        begins = re.fullmatch(r"([ \t]*)(<!--.*)", here)
-        if moved and begins and moved[1].strip() not in ("-", "*", "+"):
-            lines[number - 2], lines[number - 1] = moved[1], f"{begins[1]}{moved[2]} {begins[2]}"
-    return "\n".join(lines)

@@ -18,7 +18,7 @@ ITEM = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+")
 SEPARATOR = re.compile(r"^\s*\|?[\s:|-]+\|[\s:|-]*$")
 COMMAND = re.compile(r"^[@\\](?:t?param(?:\[[\w,]+\])?\s+\S+|throws?\s+\S+|[a-z]+)\s*")
 STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
-HELP = re.compile(r"\b(?:add_option|add_number|add_time|add_flag|add_subcommand|add_option_group|description|footer)\w*(?:<[^()]*?>)?\s*\(")
+HELP = re.compile(r"\b(?:add_(?:option|number|time|flag|subcommand)|description|footer)\w*(?:<[^()]*?>)?\s*\(")
 
 
 def plain(text):

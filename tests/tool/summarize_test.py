@@ -302,8 +302,6 @@ class ValuesTest(Case):
             ("rtt:share | %", "25.0 %"),
             ("rtt:pause_ms | ms", "3 ms"),
             ("rtt:pause_ms \\| us", "3000 us"),
-            ("rtt:environment.date", "2026-01-02"),
-            ("rtt:results[0].name", "raw-flag-near"),
         ):
             self.assertEqual(self.text(key), text, key)
 
@@ -314,6 +312,7 @@ class ValuesTest(Case):
             ("rtt:results[p99_ns=1].p50_ns", "no rows"),
             ("rtt:results[name=call].p50_ns | furlongs", "no format"),
             ("rtt:results", "no number"),
+            ("rtt:environment.date", "no number"),
             ("rtt:results[p50_ns=1100].name", "2 rows match"),
         ):
             with self.assertRaisesRegex(values.BadKey, why, msg=key):
@@ -401,17 +400,6 @@ class TypedTest(Case):
             ),
             [],
         )
-
-    def test_a_word_is_moved_before_a_marker_that_begins_a_line(self):
-        self.assertEqual(
-            markers.reflowed("it takes about\n<!--= a:b -->1<!--=--> us"), "it takes\nabout <!--= a:b -->1<!--=--> us"
-        )
-        for text in (
-            "it takes `code`\n<!--= a:b -->1<!--=-->",
-            "\n<!--= a:b -->1<!--=-->",
-            "# A title\n<!--= a:b -->1<!--=-->",
-        ):
-            self.assertEqual(markers.reflowed(text), text)
 
 
 if __name__ == "__main__":
