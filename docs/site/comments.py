@@ -4,12 +4,14 @@
 become /// and /**, those beside members ///< and /**<. Lines keep their numbers. Of a header below
 detail/ only what docs/site/ends names is written: the types there that programs hold.
 Usage: comments.py FOLDER"""
+import functools
 import pathlib
 import re
 import sys
 
-HERE = pathlib.Path(__file__).parent
-ROOT = HERE.parents[1]
+from pages import ROOT
+from figures.cpp import LITERAL, STRING  # which pages finds
+
 ERRORS = ROOT / "include/carillon/errors.def"
 SCOPE = re.compile(r"\b(namespace|class|struct|union|enum)\b")
 ACCESS = re.compile(r"^(public|private|protected)\s*:$")
@@ -53,7 +55,7 @@ class Scopes:
             kind == "namespace detail" for kind in self.kinds)
 
     def feed(self, code):
-        for token in re.findall(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|/\*.*?\*/|.', code + "\n"):
+        for token in re.findall(rf"{LITERAL}|/\*.*?\*/|.", code + "\n"):
             if token == "{":
                 self.open()
             elif token == "}":
@@ -88,7 +90,7 @@ class Scopes:
 
 def split_comment(line):
     """Code, its comment or None, and the column of the comment."""
-    for token in re.finditer(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|/\*.*?\*/|//.*', line):
+    for token in re.finditer(rf"{LITERAL}|/\*.*?\*/|//.*", line):
         if token[0].startswith("//"):
             return line[:token.start()], token[0][2:].removeprefix(" "), token.start()
     return line, None, None
@@ -285,7 +287,7 @@ def c_header(text):
     type, which are those of an enum without a name, get the type's."""
     text = re.sub(r"typedef int32_t (\w+);\nenum \{", r"\nenum \1 {", text)
     out, end, is_open, is_first = "", 0, False, True
-    for match in re.finditer(r'"(?:\\.|[^"\\])*"|/\*(.*?)\*/', text, re.S):
+    for match in re.finditer(rf"{STRING}|/\*(.*?)\*/", text, re.S):
         out += text[end:match.start()]
         end = match.end()
         if match.start() == 0:  # the licence
@@ -319,14 +321,19 @@ def c_header(text):
     return out + rest
 
 
+@functools.cache
+def ends():
+    """The types below detail/ that programs hold."""
+    return (ROOT / "docs/site/ends").read_text().splitlines()[1:]
+
+
 def convert(path):
     """The lines of a header for Doxygen, and those in which public declarations with a comment
     begin."""
     if path.suffix == ".h":
         return c_header(path.read_text()).splitlines(), []
     header = Header(path.read_text().splitlines()).convert()
-    names = {name for name in (HERE / "ends").read_text().splitlines() if name[:1] != "#"}
-    header.keep_only(names, everywhere="detail" in path.parts)
+    header.keep_only(ends(), everywhere="detail" in path.parts)
     header.without_inline_namespaces()
     header.out = list(with_errors(header.out))
     return header.out, header.documented
@@ -334,8 +341,7 @@ def convert(path):
 
 def headers():
     """What users include, in C++ and in C, and what defines the types that they hold."""
-    names = "|".join((HERE / "ends").read_text().splitlines()[1:])
-    defines = re.compile(rf"(class|struct|using) ({names})\b")
+    defines = re.compile(rf"(class|struct|using) ({'|'.join(ends())})\b")
     for path in sorted([*(ROOT / "include").rglob("*.hpp"), *(ROOT / "include").rglob("*.h"),
                         *(ROOT / "compat/include").rglob("*.h")]):
         if "detail" not in path.parts or defines.search(path.read_text()):
