@@ -3,8 +3,7 @@
 """Checks README.md, the pages below docs/ and the site that was made of them, and prints what is
 wrong; exit status 1 if anything is.
 Usage: check.py pages       the pages: links, names of files and of tests, blocks of code, errors' texts
-       check.py site        the site: every link, that every comment of a header is in it, the search
-       check.py searchable  prints the pages that the search finds"""
+       check.py site        the site: every link, that every comment of a header is in it, the search"""
 import functools
 import json
 import os
@@ -93,13 +92,9 @@ def tests():
 
 
 @functools.cache
-def text_of_tests(folder, suffixes=(".py", ".txt", ".cmake", ".sh", ".cpp")):
+def text_of_tests(folder):
     return "\n".join(path.read_text(errors="replace") for path in folder.rglob("*")
-                     if path.suffix in suffixes)
-
-
-def is_test(suite, name):
-    return suite in tests() and (name == "*" or name in tests()[suite])
+                     if path.suffix in (".py", ".txt", ".cmake", ".sh", ".cpp"))
 
 
 def wrong_tests(page):
@@ -113,7 +108,7 @@ def wrong_tests(page):
             in_folder = re.fullmatch(r"(\w+)\.(\w+)", span)
             if match and (match[1] or suite):
                 suite = match[1] or suite
-                right = is_test(suite, match[2])
+                right = suite in tests() and match[2] in {"*", *tests()[suite]}
                 span = span if match[1] else suite + span
             elif re.fullmatch(r"\w+Test", span):
                 right = any(each.endswith(span) for each in tests())
@@ -254,7 +249,7 @@ def check_reference(names):
             continue
         wanted = [compound] if kind in ("class", "struct", "union", "concept") else []
         for section in compound.findall("sectiondef") if kind != "namespace" else []:
-            wanted += [member for member in section.findall("memberdef")]
+            wanted += section.findall("memberdef")
         for element in wanted:
             if reference.is_documented(element) and element.get("id") not in names:
                 name = element.findtext("compoundname") or element.findtext("qualifiedname") \
@@ -284,10 +279,6 @@ def check_comments():
 
 def main():
     os.chdir(ROOT)
-    if sys.argv[1:] == ["searchable"]:
-        for name, terms in searchable().items():
-            print(f"{name}: {len(terms)} words")
-        return
     checks = {"pages": check_pages, "site": check_site}
     if len(sys.argv) != 2 or sys.argv[1] not in checks:
         sys.exit(__doc__)

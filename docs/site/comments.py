@@ -31,11 +31,9 @@ def escaped(text):
 
 def without_templates(head):
     """`head` without what is in <> and () brackets: the words that say what a brace opens."""
-    while True:
-        shorter = re.sub(r"<[^<>]*>|\([^()]*\)", " ", head)
-        if shorter == head:
-            return head
+    while (shorter := re.sub(r"<[^<>]*>|\([^()]*\)", " ", head)) != head:
         head = shorter
+    return head
 
 
 class Scopes:

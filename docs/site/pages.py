@@ -193,12 +193,11 @@ def write(folder):
         if path.suffix in PICTURES:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(path, folder / name)
-        language = LANGUAGES.get(path.suffix, "none" if path.suffix != ".svg" else "xml")
+            shown = f"![{name}]({os.path.relpath(name, os.path.dirname(f'{FILES}/{name}'))})"
+        else:
+            shown = f"````{LANGUAGES.get(path.suffix, 'none')}\n{path.read_text()}````"
         put(folder / FILES / f"{name}.md",
-            f"---\norphan: true\nnosearch: true\n---\n# {name}\n\n````{language}\n"
-            f"{path.read_text()}````\n" if path.suffix not in PICTURES else
-            f"---\norphan: true\nnosearch: true\n---\n# {name}\n\n"
-            f"![{name}]({os.path.relpath(name, os.path.dirname(f'{FILES}/{name}'))})\n")
+            f"---\norphan: true\nnosearch: true\n---\n# {name}\n\n{shown}\n")
 
 
 def put(path, text):

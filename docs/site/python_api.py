@@ -50,9 +50,8 @@ def signature_of(arguments_given, is_static):
     """The Python signature that a binding has."""
     parts = [] if is_static else ["self"]
     for each in arguments_given:
-        given = re.match(r'nb::sig\(\s*"(.*)"\s*\)$', each, re.S)
-        if given:
-            shown = re.sub(r'"\s*"', "", given[1]).replace('\\"', '"')
+        if each.startswith("nb::sig("):
+            shown = string(each[len("nb::sig("):-1].strip())
             return shown[shown.index("("):]
         argument = re.match(r'nb::arg\("(\w+)"\)(?:\.none\(\))?(?:\s*=\s*(.*))?$', each, re.S)
         if argument:
@@ -203,12 +202,9 @@ def store_connect(sources):
 
 def rows(item, module_name, indent=""):
     """The directives of Sphinx's that describe an item."""
-    kinds = {"property": "property", "attribute": "attribute", "staticmethod": "staticmethod",
-             "classmethod": "classmethod"}
-    kind = kinds.get(item.kind, item.kind)
     of_type = item.kind in ("property", "attribute")
     signature = "" if of_type else item.signature
-    yield f"{indent}.. py:{kind}:: {item.name}{signature.replace('self, ', '').replace('(self)', '()')}"
+    yield f"{indent}.. py:{item.kind}:: {item.name}{signature.replace('self, ', '').replace('(self)', '()')}"
     if not indent:
         yield f"   :module: {module_name}"
     shown = item.signature.removeprefix("() -> ") if of_type else ""

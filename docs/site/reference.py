@@ -37,7 +37,9 @@ def strip():
                 compound.remove(section)
             for member in section.findall("memberdef"):
                 member.set("inline", "no")
-                if member.get("kind") == "friend" or is_internal(member):
+                # A macro without a comment guards a header or stands for nothing.
+                if member.get("kind") == "friend" or (
+                        member.get("kind") == "define" and not is_documented(member)):
                     section.remove(member)
         for inner in compound.findall("innerclass"):
             is_file = compound.get("kind") == "file"
@@ -87,11 +89,6 @@ def in_order(compound):
             compound.insert(at, section)
 
 
-def is_internal(member):
-    """Macros that guard a header or stand for nothing."""
-    return member.get("kind") == "define" and not is_documented(member)
-
-
 def by_header():
     """What each header's file has in XML: the compound, its public types in order, its concepts."""
     found, concepts = {}, {}
@@ -110,8 +107,8 @@ def words(element):
     return " ".join("".join(element.itertext()).split()) if element is not None else ""
 
 
-def title(text, line="="):
-    return f"{text}\n{line * len(text)}\n"
+def title(text):
+    return f"{text}\n{'=' * len(text)}\n"
 
 
 def header_page(entry, concepts):

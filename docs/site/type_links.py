@@ -16,10 +16,7 @@ PAGE = re.compile(r"(\bdocs/[\w/-]+\.md\b)")
 
 
 def without_arguments(name):
-    while "<" in name:
-        shorter = re.sub(r"<[^<>]*>", "", name)
-        if shorter == name:
-            return name
+    while (shorter := re.sub(r"<[^<>]*>", "", name)) != name:
         name = shorter
     return name
 
