@@ -353,6 +353,20 @@ class TypedTest(Case):
             [],
         )
 
+    def test_a_typed_figure_a_wrong_constant_and_a_missing_reason_are_errors_with_their_lines(self):
+        root = self.folder("A call takes 1.6 us.\n", {"results": results()})
+        (root / "a.hpp").write_text("int timeout_ms = 30;\n")
+        page = root / "docs/a.md"
+        page.write_text("of <!--c a.hpp timeout_ms -->40 ms<!--c-->\n\nand <!--n -->5 s<!--n-->\n")
+        ran = self.run_in(root, "--typed")
+        self.assertEqual(ran.returncode, 1)
+        self.assertIn('README.md:1: "1.6 us" is typed', ran.stdout)
+        self.assertIn("docs/a.md:1: <!--c a.hpp timeout_ms -->: a.hpp does not say 40 ms there", ran.stdout)
+        self.assertIn("docs/a.md:3: <!--n -->", ran.stdout)
+        page.write_text("of <!--c a.hpp timeout_ms -->30 ms<!--c--> and <!--n a reason -->5 s<!--n-->\n")
+        ran = self.run_in(root, "--typed", page)
+        self.assertEqual((ran.returncode, ran.stdout, ran.stderr), (0, "", ""))
+
     def test_a_constant_is_looked_for_in_the_code(self):
         root = self.folder("", {"results": results()})
         (root / "a.hpp").write_text(
