@@ -197,10 +197,8 @@ def targets(html):
         if pages.is_local(target) and not target.startswith("//"))]
 
 
-def check_site():
-    texts = {path.resolve(): path.read_text() for path in SITE.rglob("*.html")}
-    names = {path: set(re.findall(r'\s(?:id|name)="([^"]+)"', text))
-             for path, text in texts.items()}
+def wrong_html(texts, names):
+    """What is wrong with the site's pages, of which `texts` and `names` hold the HTML and the anchors."""
     for path, text in texts.items():
         shown = path.relative_to(SITE)
         for file, name in targets(text):
@@ -214,6 +212,13 @@ def check_site():
             yield f"{shown}: loads {host}"
         if "carillon-version" not in text:
             yield f"{shown}: does not say of which version and commit it is"
+
+
+def check_site():
+    texts = {path.resolve(): path.read_text() for path in SITE.rglob("*.html")}
+    names = {path: set(re.findall(r'\s(?:id|name)="([^"]+)"', text))
+             for path, text in texts.items()}
+    yield from wrong_html(texts, names)
     yield from check_comments()
     yield from check_reference(set().union(*names.values()))
     found = searchable()

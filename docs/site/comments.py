@@ -165,7 +165,6 @@ class Header:
             return
         texts = [split_comment(self.lines[number])[1] for number in block]
         if block[0] == 0:  # the file's own, behind its licence
-            texts = ["@file"] + texts[1:]
             shown = ["@file"] + with_pictures(texts[1:])
         elif declaration is None or TOOL_NOTE.match(texts[0]):
             return

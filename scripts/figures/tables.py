@@ -178,17 +178,15 @@ def short(folder):
         "users": by_name(rtt.get("users", [])),
         "peers": by_name(peers.get("results", [])),
     }
-    pause = rtt["environment"].get("pause_ms")
+    pause, processors = (rtt["environment"].get(key) for key in ("pause_ms", "processors"))
     rows = [
         latency_row(parts[part][name], what.format(pause=f"{pause:g} ms" if pause else "some ms"), columns)
         for part, name, what in names.SHORT
         if name in parts[part]
     ]
     lines = [
-        f"From the CPU to a running kernel and back. {machine(rtt['environment'])}; "
-        f"{rtt['environment']['processors']} processors:"
-        if rtt["environment"].get("processors")
-        else f"From the CPU to a running kernel and back. {machine(rtt['environment'])}:",
+        f"From the CPU to a running kernel and back. {machine(rtt['environment'])}"
+        f"{f'; {processors} processors' if processors else ''}:",
         "",
         *table(("", "p50, us", "p99, us", "p99.9, us"), rows),
     ]
