@@ -12,8 +12,8 @@ from figures.values import digits
 
 OTHERS = ("mutants",)  # blocks that scripts/mutants fills
 NOT_MEASURED = "Not measured yet."
-LATENCIES = ("min_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns")
 HEADS = {"min_ns": "min", "p50_ns": "p50", "p90_ns": "p90", "p99_ns": "p99", "p999_ns": "p99.9", "max_ns": "max"}
+LATENCIES = tuple(HEADS)
 FIGURES = {
     "partly_seen": "lines partly there",
     "quads_torn": "quads torn",

@@ -39,28 +39,14 @@ def load(folder, name):
     raise BadKey(f"there is no results file {name}.json")
 
 
-def same(value, text):
-    """Whether a member has the value that a row is asked for by."""
-    if isinstance(value, bool):
-        return text == str(value).lower()
-    if isinstance(value, (int, float)):
-        try:
-            return value == float(text)
-        except ValueError:
-            return False
-    return value == text
-
-
 def row(rows, selector):
     if not isinstance(rows, list):
         raise BadKey(f"[{selector}] is asked of what is no list")
-    wanted = [each.split("=", 1) for each in selector.split(",")]
-    if any(len(each) != 2 for each in wanted):
-        raise BadKey(f"[{selector}] is no list of MEMBER=VALUE")
+    wanted = [each.partition("=")[::2] for each in selector.split(",")]
     found = [
         each
         for each in rows
-        if all(name.strip() in each and same(each[name.strip()], value.strip()) for name, value in wanted)
+        if all(name in each and value in (each[name], json.dumps(each[name])) for name, value in wanted)
     ]
     if len(found) != 1:
         raise BadKey(f"{len(found) or 'no'} rows match [{selector}]")

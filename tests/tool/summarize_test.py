@@ -14,7 +14,7 @@ import unittest
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "scripts"))
-from figures import markers, typed, values  # noqa: E402
+from figures import markers, plots, tables, typed, values  # noqa: E402
 
 SCRIPTS = pathlib.Path(__file__).parents[2] / "scripts"
 ENVIRONMENT = {
@@ -77,23 +77,6 @@ def users():
     return rows
 
 
-BLOCKS = (
-    "headline",
-    "short",
-    "round-trips",
-    "users",
-    "users-payload",
-    "users-threads",
-    "rates",
-    "load",
-    "copies",
-    "targets",
-    "missed",
-    "other-machines",
-    "peers",
-    "files",
-    "machines",
-)
 PEERS = {
     "environment": {**ENVIRONMENT, "measured": "measured elsewhere", "method": "a run", "wrong_replies": 0},
     "results": [
@@ -135,7 +118,7 @@ class Case(unittest.TestCase):
 class SummarizeTest(Case):
     def summarize(self, rtt, **others):
         """The summary, and what the pages say then."""
-        marks = "".join(f"<!-- {name}: begin -->\n<!-- {name}: end -->\n" for name in BLOCKS)
+        marks = "".join(f"<!-- {name}: begin -->\n<!-- {name}: end -->\n" for name in tables.BLOCKS)
         root = self.folder(marks, rtt, **others)
         ran = self.run_in(root, "--no-plots")
         self.assertEqual(ran.returncode, 0, ran.stdout + ran.stderr)
@@ -238,8 +221,6 @@ class CheckTest(Case):
     def made(self, page=PAGE):
         root = self.folder(page, {"results": results()})
         self.assertEqual(self.run_in(root, "--no-plots").returncode, 0)
-        from figures import plots
-
         (root / "docs/plots/round-trip-tails.svg").write_text(plots.stamp(root / "bench/results", "round-trip-tails"))
         return root
 
