@@ -3,8 +3,11 @@
 they are readable on a dark page too."""
 
 import json
+import sys
 
 import matplotlib
+
+from figures import plots
 
 matplotlib.use("svg")
 from matplotlib import pyplot, ticker  # noqa: E402  (the backend comes first)
@@ -240,3 +243,14 @@ def draw(name, results, path, stamp):
     axes.legend(fontsize="small", framealpha=1, markerscale=0.7)
     figure.savefig(path, metadata={"Date": None, "Description": stamp})
     pyplot.close(figure)
+
+
+def draw_all(results, folder):
+    """Draws docs/plots/*.svg; what a result lacks is not drawn."""
+    pinned = plots.MATPLOTLIB.partition("==")[2]
+    if matplotlib.__version__ != pinned:
+        print(f"plots: drawn with matplotlib {matplotlib.__version__}, not with {pinned}", file=sys.stderr)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, sources in plots.SOURCES.items():
+        if (results / f"{sources[0]}.json").exists():
+            draw(name, results, folder / f"{name}.svg", plots.stamp(results, name))
