@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks README.md, the pages below docs/ and the site that was made of them, and prints what is
-wrong; exit status 1 if anything is.
+"""Checks README.md, the pages below docs/ and the site that was made of them, and prints the problems;
+exit status 1 if there are any.
 Usage: check.py pages       the pages: links, names of files and of tests, blocks of code, errors' texts
        check.py site        the site: every link, that every comment of a header is in it, the search"""
 import functools
@@ -20,11 +20,11 @@ from figures import markdown  # which pages finds
 
 ROOT = pages.ROOT
 SITE = ROOT / "build/site"
-# What stands in backticks and begins with one of these names a file or folder here.
+# Text in backticks that begins with one of these names a file or folder of the repository.
 FOLDERS = ("docs/", "src/", "include/", "tests/", "scripts/", "tools/", "bench/", "examples/",
            "kernels/", "cmake/", "python/", "compat/")
 PROGRAM = re.compile(r"^<!-- from (\S+) -->$")
-# What stands above a block of code, by its language.
+# The line above a block of code, by its language.
 IN_A_FILE = r"<!-- from \S+ -->"
 ABOVE_BLOCKS = {"sh": rf"{IN_A_FILE}|<!-- run -->|<!-- not run: .+ -->"}
 ABOVE_BLOCKS |= dict.fromkeys(("cpp", "c", "python", "cmake"), IN_A_FILE)
@@ -32,7 +32,7 @@ OTHER_NAMES = {"c++": "cpp", "cc": "cpp", "cuda": "cpp", "py": "python", "bash":
                "shell": "sh", "console": "sh", "zsh": "sh"}
 # A comment's declaration begins so many lines after it at most: behind `template` and a macro.
 LINES_TO_NAME = 5
-# What the site is searched for at least.
+# The search has to find a page for each of these.
 WORDS = ("heartbeat", "lease", "numa", "docker", "install")
 
 
@@ -156,7 +156,7 @@ def said_by_the_library():
 
 def wrong_messages(page):
     """Texts of errors, quoted in the first column of a table, that no source has. Numbers and
-    names of types stand for what is put in there."""
+    names of types stand for the values that a message has there."""
     rows = re.findall(r"^\|([^|\n]*)", unfenced(page), re.M)
     for quoted in [text for row in rows for text in re.findall(r'"([^"]+)"', row)]:
         wanted = re.escape(quoted).replace(r"\.\.\.", ".*")
@@ -198,7 +198,7 @@ def targets(html):
 
 
 def wrong_html(texts, names):
-    """What is wrong with the site's pages, of which `texts` and `names` hold the HTML and the anchors."""
+    """Problems of the site's pages; `texts` and `names` hold their HTML and their anchors."""
     for path, text in texts.items():
         shown = path.relative_to(SITE)
         for file, name in targets(text):
@@ -245,7 +245,7 @@ def searchable():
 
 
 def check_reference(names):
-    """That what has a description in XML is described in the site."""
+    """Declarations with a description in XML that the site does not describe."""
     for header in reference.missing_headers():
         yield f"{pages.from_root(pages.NAVIGATION)}: {header} defines something, and is not there"
     for _, compound, _ in reference.compounds():
@@ -273,7 +273,7 @@ def comments_that_came_out():
 
 
 def check_comments():
-    """That the comment of each public declaration is in the reference."""
+    """Comments of public declarations that are not in the reference."""
     there = comments_that_came_out()
     for header in comments.headers():
         name = str(pages.from_root(header))

@@ -120,7 +120,7 @@ class Header:
         self.neighbour = None  # name, comment and scope of the function right above
         self.documented = []  # numbers of the lines that public declarations with a comment begin in
         self.scopes = Scopes()
-        # Of namespace scope: first line, last line, whether it is public, text.
+        # Declarations of namespace scope: first line, last line, whether it is public, text.
         self.declarations = []
 
     def convert(self):
@@ -182,7 +182,7 @@ class Header:
             self.put(number, split_comment(self.lines[number])[2], "/// " + text)
 
     def put_block(self, block, shown):
-        """As one comment of several lines: in /// lines a picture would show the slashes."""
+        """Writes one comment of several lines: in /// lines a picture would show the slashes."""
         for number, text in zip(block, shown):
             self.out[number] = text
         self.out[block[0]] = "/** " + self.out[block[0]]
@@ -233,7 +233,7 @@ class Header:
         return None
 
     def without_inline_namespaces(self):
-        """What is in them has its name in the namespace around."""
+        """Blanks their lines: their content has its name in the namespace around."""
         names = re.findall(r"^inline namespace (\w+) \{$", "\n".join(self.out), re.M)
         edges = {f"inline namespace {name} {{" for name in names}
         edges |= {f"}}  // namespace {name}" for name in names}
@@ -271,7 +271,7 @@ def with_errors(lines):
 
 
 def title_and_text(section):
-    """What a comment that stands by itself in a header in C says: "Rings: one thread at a time"."""
+    """Title and text of a comment that stands by itself in a header in C: "Rings: one thread at a time"."""
     match = re.match(r"(.{1,75}?)(?:[.:]\s+(.*)|[.:]?$)", section, re.S)
     if not match:
         return ("General", section)
@@ -337,7 +337,7 @@ def convert(path):
 
 
 def headers():
-    """What users include, in C++ and in C, and what defines the types that they hold."""
+    """Headers that users include, in C++ and in C, and headers that define the types that they hold."""
     defines = re.compile(rf"(class|struct|using) ({'|'.join(ends())})\b")
     for path in sorted([*(ROOT / "include").rglob("*.hpp"), *(ROOT / "include").rglob("*.h"),
                         *(ROOT / "compat/include").rglob("*.h")]):

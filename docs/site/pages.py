@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pages in Markdown: what they link to and what their headings are called, the navigation, and
-the copies of them that Sphinx reads. There comments are gone, and files that pages link to have
-pages of their own."""
+"""The pages in Markdown: their links, the names of their headings, the navigation, and the copies that
+Sphinx reads. The copies have no comments, and files that pages link to have pages of their own."""
 import functools
 import os
 import pathlib
@@ -20,7 +19,7 @@ LINK = re.compile(r"(!?)\[([^\[\]]*)\]\(([^()\s]+)\)")
 IMAGE = re.compile(r'(<img [^>]*?src=")([^"]+)"')
 PAGE = re.compile(r"(?<!\[)`((?:[\w-]+/)*[\w-]+\.md)`")
 HEADING = re.compile(r"^#+ (.*)$", re.M)
-# What Sphinx is not to read, outside of code.
+# Text outside of code that Sphinx must not read.
 REMOVED = re.compile(f"(?P<kept>{markdown.CODE.pattern})|{markdown.COMMENT.pattern}"
                      "|</?picture>|<source [^>]*>", re.S)
 LANGUAGES = {".cpp": "cpp", ".hpp": "cpp", ".h": "c", ".c": "c", ".py": "python", ".txt": "cmake",
@@ -44,7 +43,7 @@ def headings(path):
 
 
 def links(path):
-    """What a page links to: file and name of the heading, which may be empty."""
+    """The targets of a page's links: file and name of the heading, which may be empty."""
     text = markdown.mask(path.read_text(), markdown.FENCE, markdown.CODE_OR_COMMENT)
     for target in [match[3] for match in LINK.finditer(text)] + [
             match[2] for match in IMAGE.finditer(text)]:
@@ -133,7 +132,7 @@ def document(path):
 
 
 def linked_files():
-    """What pages link to that is no page."""
+    """Files that pages link to and that are no pages."""
     files = {path.resolve() for page in all_pages() for path, _ in links(page)}
     return sorted(str(from_root(path)) for path in files if path.suffix != ".md")
 

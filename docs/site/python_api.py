@@ -35,14 +35,14 @@ def arguments(text, start):
 
 
 def string(argument):
-    """What a literal of C++, or several side by side, says; None if it is something else."""
+    """The text of a literal of C++, or of several side by side; None if it is something else."""
     if not cpp.STRINGS.fullmatch(argument):
         return None
     return "".join(ast.literal_eval(each) for each in re.findall(cpp.STRING, argument))
 
 
 def strings(given):
-    """What those arguments say that are literals."""
+    """The texts of those arguments that are literals."""
     return [each for each in map(string, given) if each is not None]
 
 
@@ -149,7 +149,7 @@ def of_file(path):
 
 
 def exported(path):
-    """What `__all__` of a module names."""
+    """The names in `__all__` of a module."""
     for node in ast.parse(path.read_text()).body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
             return [each.value for each in node.value.elts if isinstance(each, ast.Constant)]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reference: takes what is nobody's business out of Doxygen's XML, and writes a page for each
-header and each module of Python."""
+"""The reference: takes internals out of Doxygen's XML, and writes a page for each header and each
+module of Python."""
 import pathlib
 import re
 import xml.etree.ElementTree
@@ -27,7 +27,7 @@ def compounds():
 
 
 def strip():
-    """Leaves what users may name, in the page of the header that defines it."""
+    """Leaves the names that users may use, each in the page of the header that defines it."""
     known = {compound.get("id"): compound for _, compound, _ in compounds()}
     header_of = {name: each.find("location").get("file") for name, each in known.items()
                  if each.find("location") is not None}
@@ -90,7 +90,7 @@ def in_order(compound):
 
 
 def by_header():
-    """What each header's file has in XML: the compound, its public types in order, its concepts."""
+    """The XML of each header: the compound, its public types in order, its concepts."""
     found, concepts = {}, {}
     for _, compound, _ in compounds():
         header = compound.find("location")

@@ -22,7 +22,7 @@ def without_arguments(name):
 
 
 class Names:
-    """Where each name of the reference is described: the page and the anchor."""
+    """The page and the anchor of each name of the reference."""
 
     def __init__(self, env):
         self.cpp, self.c, self.python = {}, {}, {}

@@ -2,7 +2,7 @@
 """Figures within sentences, between markers on one line:
 <!--= KEY -->1.62 us<!--=-->              a measured one, which scripts/summarize fills in (values.py)
 <!--c FILE IDENTIFIER -->50 us<!--c-->     a constant of the code: FILE has IDENTIFIER, and there the number
-<!--n REASON -->30 minutes<!--n-->         what is neither, and why it may be typed"""
+<!--n REASON -->30 minutes<!--n-->         neither of the two, and why it may be typed"""
 
 import re
 
@@ -20,7 +20,7 @@ def inside(page_text):
 
 
 def malformed(text):
-    """Line and text of what is wrong with the form of a page's markers."""
+    """Line and text of each problem with the form of a page's markers."""
     prose = markdown.prose(text)
     rest = markdown.mask(prose, MARKER)
     for match in ANY.finditer(rest):
@@ -37,7 +37,7 @@ def malformed(text):
 
 
 def filled(text, folder):
-    """The page with its measured figures filled in, and what can't be: line and text."""
+    """The page with its measured figures filled in, and line and text of each key without a value."""
     parts, problems, end = [], [], 0
     for match in inside(text):
         if match[1] != "=":

@@ -14,7 +14,7 @@ STAMP = re.compile(r"made of [\w, ]+: ([0-9a-f]{64})")
 
 
 def stamp(folder, name):
-    """What a plot's metadata say of its origin."""
+    """The text of a plot's metadata that names its results files and their hash."""
     digest = hashlib.sha256()
     for path in (*(folder / f"{source}.json" for source in SOURCES[name]), CODE):
         digest.update(path.read_bytes() if path.exists() else b"")

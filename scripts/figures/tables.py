@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The generated parts of pages: what stands between `<!-- NAME: begin -->` and `<!-- NAME: end -->`
-is what BLOCKS[NAME] returns."""
+"""The generated parts of pages: BLOCKS[NAME] returns the text between `<!-- NAME: begin -->` and
+`<!-- NAME: end -->`."""
 
 import functools
 import json
@@ -104,7 +104,7 @@ def summary(folder):
 
 
 def machine(env, commit=None):
-    """Where and of what figures are."""
+    """The machine, the date and the commit that figures belong to."""
     emulated = " (EMULATED: threads of the CPU)" if env.get("emulated") else ""
     parts = [
         f"{env['device']}{emulated}",
@@ -170,7 +170,7 @@ def headline(folder):
 
 
 def short(folder):
-    """Round trips for who reads one page, beside the alternatives."""
+    """README.md's table: round trips beside the alternatives."""
     rtt, peers = folder.read("rtt"), folder.peers
     columns = ("p50_ns", "p99_ns", "p999_ns")
     parts = {
@@ -205,8 +205,8 @@ def short(folder):
         where = "" if there == machine(rtt["environment"]) else f" ({there})"
         lines += [
             "",
-            f"Sending without a reply{where}: `try_push` takes {digits(costs['try-push-single'])} ns of the caller's time "
-            f"(a bare 64-byte store and its fence: {digits(costs['store-fence'])} ns), and `try_push_n` of 64 "
+            f"Sending without a reply{where}: `try_push` takes {digits(costs['try-push-single'])} ns of the caller's "
+            f"time (a bare 64-byte store and its fence: {digits(costs['store-fence'])} ns), and `try_push_n` of 64 "
             f"messages takes {digits(costs['try-push-batched'])} ns per message.",
         ]
     return "\n".join(lines)
@@ -226,7 +226,7 @@ def round_trips(folder):
 
 def of_users(which):
     def block(folder):
-        """One of the tables of what users do."""
+        """A table of users' calls."""
         rtt = folder.read("rtt")
         rows = [row for row in rtt.get("users", []) if row["table"] == which]
         if not rows:
@@ -454,7 +454,7 @@ def target_tables(folder):
 
 
 def missed(folder):
-    """Why the targets that are missed are missed."""
+    """The reason for each target that is missed."""
     figures = folder.summary
     lines = []
     for target in (each for group in targets.GROUPS.values() for each in group):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was aimed at: for each key of summary.json its meaning, how it is computed of the results,
-and its target. `why` says why a target that is missed is missed; {KEY} in it is a value (values.py)."""
+"""The targets: each key of summary.json, its meaning, its computation from the results, and its limit.
+`why` gives the reason for a missed target; {KEY} in it is a value (values.py)."""
 
 import dataclasses
 import json
@@ -153,8 +153,8 @@ SPEED = (
            lambda r: r.copy("reader", "to-host", 1 << 20, "gb_per_s"), AT_LEAST, 45),
     Target("speed.p999_load50_over_idle", "p99.9 at half of the highest rate, over p99.9 of single calls",
            lambda r: r.load("load-50", "p999_ns") / r.load("idle", "p999_ns"), AT_MOST, 2,
-           "In part: a call counts from when it was due, so one stall delays all calls behind it. The stalls themselves "
-           "are not explained: the longest single call without load took {load:results[name=idle].max_ns | us}."),
+           "In part: a call counts from when it was due, so one stall delays all calls behind it. The stalls "
+           "themselves are not explained: the longest single call without load took {load:results[name=idle].max_ns | us}."),
     Target("speed.try_push_batched_ns", "ns per message of `try_push_n` with 64 messages",
            lambda r: r.cost("try-push-batched"), AT_MOST, 10),
     Target("speed.try_push_over_store", "`try_push`, over a bare store of a line and its fence",
@@ -162,7 +162,7 @@ SPEED = (
            "`try_push` also looks for room and composes the line, {rate:results[name=try-push-single].ns - "
            "results[name=store-fence].ns | ns} in all; the bare store's line is ready in memory."),
 )
-# What real programs do: kernels with default options, in one run with their alternatives.
+# Calls as real programs make them: kernels with default options, in one run with their alternatives.
 USERS = (
     Target("users.call_worst_size_over_line", "slowest call of a message of one line, over 48 bytes ring to ring",
            lambda r: max(map(r.user, ONE_LINE)) / r.user("line-echo"), AT_MOST, 1.05),
@@ -172,8 +172,8 @@ USERS = (
            lambda r: r.user("call-12/12", "p99_ns") / r.user("raw-flag-near", "p99_ns"), AT_MOST, 1.08),
     Target("users.call_default_over_raw_wide", "call of 48 bytes, over a bare flag that walks over sixteen pages",
            lambda r: r.user("call-48/48") / r.user("raw-flag-wide"), AT_MOST, 0.97,
-           "A message of one quad is at {rtt:users[name=call-12/12].p50_ns / users[name=raw-flag-wide].p50_ns}; the four "
-           "quads of 48 bytes take {rtt:users[name=call-48/48].p50_ns - users[name=call-12/12].p50_ns | ns} more."),
+           "A message of one quad is at {rtt:users[name=call-12/12].p50_ns / users[name=raw-flag-wide].p50_ns}; the "
+           "four quads of 48 bytes take {rtt:users[name=call-48/48].p50_ns - users[name=call-12/12].p50_ns | ns} more."),
     Target("users.call_768_over_48", "call of 768 bytes, over a call of 48 bytes",
            lambda r: r.user("call-768/768") / r.user("call-48/48"), AT_MOST, 1.5,
            "A handler that reads one word of 768 bytes and writes one (`call-first-word`) is at "
@@ -263,8 +263,8 @@ GROUPS = {
 
 
 def speed(folder):
-    """Ratios are of one commit; what was not measured of the newest is of the one before, and
-    KEY.commit says so."""
+    """Each ratio compares figures of one commit. A figure that the newest commit lacks comes from the
+    commit before, and KEY.commit names that one."""
     figures = {}
     paths = [folder / f"{name}.json" for name in ("rtt", "rate", "load", "copy", "ipc", "python")]
     reports = {path.stem: json.loads(path.read_text()) for path in paths if path.exists()}

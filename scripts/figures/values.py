@@ -137,7 +137,7 @@ def written(value, member, unit):
 
 
 def text_of(key, folder):
-    """What a key stands for."""
+    """The text that a key stands for."""
     expression, _, unit = key.replace("\\|", "|").rpartition(" | ")
     if not expression:
         expression, unit = unit, ""

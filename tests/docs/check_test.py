@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""docs/site/check.py: what it refuses in a page and in the site, and what it lets pass.
+"""docs/site/check.py: problems of a page and of the site that it refuses, and pages that it lets pass.
 Usage: check_test.py"""
 import contextlib
 import io
