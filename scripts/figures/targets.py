@@ -154,7 +154,8 @@ SPEED = (
     Target("speed.p999_load50_over_idle", "p99.9 at half of the highest rate, over p99.9 of single calls",
            lambda r: r.load("load-50", "p999_ns") / r.load("idle", "p999_ns"), AT_MOST, 2,
            "In part: a call counts from when it was due, so one stall delays all calls behind it. The stalls "
-           "themselves are not explained: the longest single call without load took {load:results[name=idle].max_ns | us}."),
+           "themselves are not explained: the longest single call without load took "
+           "{load:results[name=idle].max_ns | us}."),
     Target("speed.try_push_batched_ns", "ns per message of `try_push_n` with 64 messages",
            lambda r: r.cost("try-push-batched"), AT_MOST, 10),
     Target("speed.try_push_over_store", "`try_push`, over a bare store of a line and its fence",
@@ -177,8 +178,8 @@ USERS = (
     Target("users.call_768_over_48", "call of 768 bytes, over a call of 48 bytes",
            lambda r: r.user("call-768/768") / r.user("call-48/48"), AT_MOST, 1.5,
            "A handler that reads one word of 768 bytes and writes one (`call-first-word`) is at "
-           "{rtt:users[name=call-first-word].p50_ns / users[name=call-48/48].p50_ns}. The rest is one GPU thread that "
-           "reads 768 bytes and writes as many."),
+           "{rtt:users[name=call-first-word].p50_ns / users[name=call-48/48].p50_ns}. The rest is one GPU thread "
+           "that reads 768 bytes and writes as many."),
     Target("users.call_12_threads_over_1", "call by 12 threads at once, over one thread",
            lambda r: r.user("call-12-threads") / r.user("call-1-thread"), AT_MOST, 1.10),
     Target("users.pool_8_threads_over_1", "8 threads that share a pool, over a call of one thread",
