@@ -174,7 +174,8 @@ USERS = (
     Target("users.call_default_over_raw_wide", "call of 48 bytes, over a bare flag that walks over sixteen pages",
            lambda r: r.user("call-48/48") / r.user("raw-flag-wide"), AT_MOST, 0.97,
            "A message of one quad is at {rtt:users[name=call-12/12].p50_ns / users[name=raw-flag-wide].p50_ns}; the "
-           "four quads of 48 bytes take {rtt:users[name=call-48/48].p50_ns - users[name=call-12/12].p50_ns | ns} more."),
+           "four quads of 48 bytes take {rtt:users[name=call-48/48].p50_ns - "
+           "users[name=call-12/12].p50_ns | ns} more."),
     Target("users.call_768_over_48", "call of 768 bytes, over a call of 48 bytes",
            lambda r: r.user("call-768/768") / r.user("call-48/48"), AT_MOST, 1.5,
            "A handler that reads one word of 768 bytes and writes one (`call-first-word`) is at "
