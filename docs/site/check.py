@@ -253,8 +253,8 @@ def check_reference(names):
         if compound.get("prot") == "private":
             continue
         wanted = [compound] if kind in ("class", "struct", "union", "concept") else []
-        for section in compound.findall("sectiondef") if kind != "namespace" else []:
-            wanted += section.findall("memberdef")
+        wanted += compound.findall("sectiondef/memberdef")
+        wanted += compound.findall("sectiondef/memberdef/enumvalue")
         for element in wanted:
             if reference.is_documented(element) and element.get("id") not in names:
                 name = element.findtext("compoundname") or element.findtext("qualifiedname") \

@@ -16,6 +16,8 @@ ERRORS = ROOT / "include/carillon/errors.def"
 SCOPE = re.compile(r"\b(namespace|class|struct|union|enum)\b")
 ACCESS = re.compile(r"^(public|private|protected)\s*:$")
 NO_DECLARATION = re.compile(r"^(namespace|friend|static_assert|\}|#)")
+# Doxygen has no such thing, and takes it as a function.
+DEDUCTION_GUIDE = re.compile(r"(template <[^;{]*> )?[A-Z]\w+\([^;{]*\)\s+->\s+\w+<")
 TOOL_NOTE = re.compile(r"^(NOLINT|IWYU|clang-format)")
 
 
@@ -170,7 +172,8 @@ class Header:
             return
         else:
             code = self.lines[declaration].strip()
-            if NO_DECLARATION.match(code) or not self.scopes.at_declarations():
+            if NO_DECLARATION.match(code) or not self.scopes.at_declarations() or DEDUCTION_GUIDE.match(
+                    " ".join(self.lines[declaration:declaration + 4])):
                 return
             shown = with_pictures(texts)
             if self.scopes.public():

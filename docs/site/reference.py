@@ -10,6 +10,8 @@ import python_api
 
 XML = pages.ROOT / "build/site-xml"
 HIDDEN = ("private", "friend", "package")
+# The members of namespaces that have a section, and Doxygen's name of it.
+SECTIONS = {"enum": "enum", "typedef": "typedef", "variable": "var", "function": "func"}
 
 
 def is_documented(element):
@@ -28,10 +30,12 @@ def compounds():
 
 def strip():
     """Leaves the names that users may use, each in the page of the header that defines it."""
-    known = {compound.get("id"): compound for _, compound, _ in compounds()}
+    everything = list(compounds())
+    known = {compound.get("id"): compound for _, compound, _ in everything}
     header_of = {name: each.find("location").get("file") for name, each in known.items()
                  if each.find("location") is not None}
-    for path, compound, tree in compounds():
+    move_free_members(known.values())
+    for path, compound, tree in everything:
         for section in compound.findall("sectiondef"):
             if section.get("kind").startswith(HIDDEN):
                 compound.remove(section)
@@ -56,6 +60,51 @@ def strip():
         if compound.get("kind") == "file" and header_of[compound.get("id")].endswith(".h"):
             in_order(compound)
         tree.write(path, encoding="utf-8", xml_declaration=True)
+
+
+def move_free_members(known):
+    """Moves the functions, enums, aliases and constants of namespaces into the compounds of their
+    headers: Doxygen has them in the XML of their namespace only."""
+    files = {each.find("location").get("file"): each for each in known if each.get("kind") == "file"}
+    classes = {plain(each.findtext("compoundname")) for each in known
+               if each.get("kind") in ("class", "struct")}
+    moved = {}
+    for section in [each for compound in known if compound.get("kind") == "namespace"
+                    for each in compound.findall("sectiondef")]:
+        for member in section.findall("memberdef"):
+            name, header = member.findtext("qualifiedname"), member.find("location").get("file")
+            is_guide = member.get("kind") == "function" and name in classes
+            if is_guide or header in files:
+                section.remove(member)
+            if header in files and not is_guide:
+                member.find("name").text = name
+                constrain(member)
+                moved.setdefault(header, []).append(member)
+    for header, members in moved.items():
+        add(members, files[header])
+
+
+def constrain(member):
+    """Shows `requires Concept<T>`, which Breathe leaves out, as `template <Concept T>`."""
+    match = re.fullmatch(r"\s*([\w:]+)\s*<\s*(\w+)\s*>\s*", member.findtext("requiresclause") or "")
+    for each in member.findall("templateparamlist/param/type"):
+        if match and each.text in (f"class {match[2]}", f"typename {match[2]}"):
+            each.text = f"{match[1]} {match[2]}"
+
+
+def add(members, compound):
+    """Adds members of namespaces to the compound of a file, in the header's order."""
+    at = list(compound).index(compound.find("briefdescription"))
+    for kind in reversed(SECTIONS):
+        section = xml.etree.ElementTree.Element("sectiondef", kind=SECTIONS[kind])
+        section.extend(sorted((each for each in members if each.get("kind") == kind), key=line_of))
+        if len(section):
+            compound.insert(at, section)
+
+
+def plain(name):
+    """A name without the arguments of templates."""
+    return re.sub(r"\s*<.*", "", name)
 
 
 def line_of(element):
@@ -133,6 +182,8 @@ def section_page(entry, headers):
         text += f":doc:`{each.name} </{each.doc()}>`\n"
         if each.name in headers:
             compound, types, concepts = headers[each.name]
+            concepts = concepts + [member.findtext("name") for kind in SECTIONS.values()
+                                   for member in compound.findall(f"sectiondef[@kind='{kind}']/memberdef")]
             brief = words(compound.find("briefdescription")).replace("*", "\\*")
             shown = [re.sub(r"^carillon::|<.*", "", each) for each in types + concepts]
             text += f"   {brief}\n\n" if brief else ""

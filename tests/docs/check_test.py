@@ -8,12 +8,25 @@ import pathlib
 import sys
 import tempfile
 import unittest
+import xml.etree.ElementTree
 from unittest import mock
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "docs/site"))
 import check  # noqa: E402
 import pages  # noqa: E402
+import reference  # noqa: E402
+
+# What Doxygen makes of a header with a function and an enum.
+NAMESPACE = """<compounddef kind="namespace"><compoundname>a</compoundname><sectiondef kind="func">
+<memberdef id="call" kind="function"><name>call</name><qualifiedname>a::call</qualifiedname>
+<briefdescription>Calls.</briefdescription><location file="a.hpp" line="2"/></memberdef></sectiondef>
+<sectiondef kind="enum"><memberdef id="kind" kind="enum"><name>Kind</name>
+<qualifiedname>a::Kind</qualifiedname><briefdescription>The kind.</briefdescription>
+<enumvalue id="value"><name>first</name><briefdescription>The first.</briefdescription></enumvalue>
+<location file="a.hpp" line="1"/></memberdef></sectiondef></compounddef>"""
+HEADER = """<compounddef kind="file"><compoundname>a.hpp</compoundname><briefdescription/>
+<location file="a.hpp"/></compounddef>"""
 
 
 class CheckTest(unittest.TestCase):
@@ -86,6 +99,20 @@ class CheckTest(unittest.TestCase):
             check.main()
         self.assertEqual(end.exception.code, 1)
         self.assertRegex(said.getvalue(), r"page\.md: there is no heading .*page\.md#two\n")
+
+    def test_members_of_namespaces_without_an_anchor(self):
+        found = [xml.etree.ElementTree.fromstring(each) for each in (NAMESPACE, HEADER)]
+        with mock.patch.object(reference, "compounds", return_value=[("", each, None) for each in found]):
+            wanted = ["the reference does not have a::call", "the reference does not have a::Kind"]
+            self.assertEqual(list(check.check_reference({"value"})), wanted)
+            self.assertEqual(list(check.check_reference({"call", "kind", "value"})), [])
+            wanted.append("the reference does not have first")
+            self.assertEqual(list(check.check_reference(set())), wanted)
+            # They come out in the page of their header.
+            reference.move_free_members(found)
+            self.assertEqual(found[0].findall("sectiondef/memberdef"), [])
+            self.assertEqual([each.findtext("name") for each in found[1].findall("sectiondef/memberdef")],
+                             ["a::Kind", "a::call"])
 
     def test_dead_links_of_the_site(self):
         one, two = self.folder / "one.html", self.folder / "two.html"
