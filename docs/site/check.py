@@ -30,6 +30,12 @@ ABOVE_BLOCKS = {"sh": rf"{IN_A_FILE}|<!-- run -->|<!-- not run: .+ -->"}
 ABOVE_BLOCKS |= dict.fromkeys(("cpp", "c", "python", "cmake"), IN_A_FILE)
 OTHER_NAMES = {"c++": "cpp", "cc": "cpp", "cuda": "cpp", "py": "python", "bash": "sh",
                "shell": "sh", "console": "sh", "zsh": "sh"}
+# `SomeError`, "text", "more text"; also `SomeError` with `reason`, "text", and "text" (`SomeError`).
+ERROR = r"`(?:carillon(?:::|\.))?(?:\w*Error|bad_alloc)(?:\([^`]*\))?`"
+STRING = r'"[^"`]+"'
+BESIDE_ERROR = re.compile(
+    rf"{ERROR}(?:\s+with\s+`[^`]+`)?[,:]?\s+\(?{STRING}(?:,?\s+(?:(?:or|and)\s+)?{STRING})*"
+    rf"|{STRING}\s+\({ERROR}")
 # A comment's declaration begins so many lines after it at most: behind `template` and a macro.
 LINES_TO_NAME = 5
 # The search has to find a page for each of these.
@@ -154,13 +160,22 @@ def said_by_the_library():
     return re.sub(r'"\s+"', "", text)
 
 
+def quoted_messages(page):
+    """Texts that a page quotes beside the type of an error, or in the first column of a table of what
+    users see."""
+    text = unfenced(page)
+    seen = re.findall(r"^\| what you see \|.*(?:\n\|.*)+", text, re.M)
+    parts = [row for table in seen for row in re.findall(r"^\|([^|\n]*)", table, re.M)]
+    parts += [match[0] for match in BESIDE_ERROR.finditer(text)]
+    return [" ".join(each.split()) for part in parts for each in re.findall(r'"([^"`]+)"', part)]
+
+
 def wrong_messages(page):
-    """Texts of errors, quoted in the first column of a table, that no source has. Numbers and
-    names of types stand for the values that a message has there."""
-    rows = re.findall(r"^\|([^|\n]*)", unfenced(page), re.M)
-    for quoted in [text for row in rows for text in re.findall(r'"([^"]+)"', row)]:
+    """Texts of errors that no source has. Numbers and names of types stand for the values that a
+    message has there."""
+    for quoted in quoted_messages(page):
         wanted = re.escape(quoted).replace(r"\.\.\.", ".*")
-        wanted = re.sub(r"\d+(\\\.\d+)?|\bOrder\b|\bHostService\b", r"(\\{\\}|%s|\\d+)", wanted)
+        wanted = re.sub(r"\d+(\\\.\d+)?|\b(Order|HostService|N)\b", r"(\\{\\}|%s|\\d+)", wanted)
         if not re.search(wanted, said_by_the_library()):
             yield f'no source says "{quoted}"'
 
@@ -183,12 +198,9 @@ def check_pages():
     yield from check_navigation()
     for page in pages.all_pages():
         for check in (wrong_links, wrong_headings, wrong_names, wrong_programs, wrong_blocks,
-                      wrong_tests):
+                      wrong_tests, wrong_messages):
             for problem in check(page):
                 yield f"{pages.from_root(page)}: {problem}"
-    page = ROOT / "docs/guide/troubleshooting.md"
-    for problem in wrong_messages(page):
-        yield f"{pages.from_root(page)}: {problem}"
 
 
 def targets(html):

@@ -88,8 +88,16 @@ class CheckTest(unittest.TestCase):
         self.refused(check.wrong_programs, text.format("none.py", "a"), "there is no program none.py")
 
     def test_messages_that_no_source_has(self):
-        self.refused(check.wrong_messages, '| "no source says this" | "nor this" |\n',
+        self.refused(check.wrong_messages, '| what you see | a |\n| --- | --- |\n| "no source says this" | "nor this" |\n',
                      'no source says "no source says this"')
+        # Wherever they stand beside the type of an error.
+        for beside in ('| a | `StoppedError`, "no source says\nthis" |', 'it is a `CudaError`,\n"no source says this".',
+                       '`RefusedError` with `RefusalReason::full`, "no source says this"',
+                       '`StoppedError`, "its lifetime is over", "no source says this"',
+                       '"no source says this" (`carillon::UsageError`)'):
+            with self.subTest(beside):
+                self.refused(check.wrong_messages, beside + "\n", 'no source says "no source says this"')
+        self.refused(check.wrong_messages, '`StoppedError`, "its lifetime\nis over". An "item" is no error.\n')
 
     def test_problems_are_printed_with_their_page_and_are_the_exit_status(self):
         self.page.write_text("# One\n[a](#two)\n")
