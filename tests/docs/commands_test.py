@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the commands that pages show: each block of sh below `<!-- run -->` in README.md and in the
 other pages of docs/site/navigation. A block is run in an empty folder, on the emulated device, with
-the `carillon` command and the examples on PATH. It must end by itself, with status 0. A block with
+the `carillon` command, the laboratory and the examples on PATH. It must end by itself, with status 0. A block with
 `python3` needs a build with the Python package, and is skipped in others.
-Usage: commands_test.py PATH_OF_THE_COMMAND FOLDER_OF_EXAMPLES..."""
+Usage: commands_test.py PATH_OF_THE_COMMAND FOLDER_OF_OTHER_PROGRAMS..."""
 import os
 import pathlib
 import re
@@ -52,9 +52,9 @@ def run(block):
                 pass
 
 
-def missing_examples(block):
-    """Examples that this build does not have."""
-    named = set(re.findall(r"\bexample_\w+", block))
+def missing_programs(block):
+    """Examples, and the laboratory, that this build does not have."""
+    named = set(re.findall(r"\bexample_\w+|\bcarillon-bench\b", block))
     return {name for name in named if not shutil.which(name, path=environment()["PATH"])}
 
 
@@ -70,7 +70,7 @@ class CommandsTest(unittest.TestCase):
                 with self.subTest(f"{pages.from_root(page)}: {block.splitlines()[0]}"):
                     if re.search(r"\bpython3?\b", block) and not PYTHON:
                         self.skipTest("this build has no Python package")
-                    self.assertEqual(missing_examples(block), set())
+                    self.assertEqual(missing_programs(block), set())
                     status, said = run(block + "\n")
                     self.assertEqual(status, 0, f"{block}\n\n{said}")
         self.assertGreater(count, 0, "no page has a block that runs")
