@@ -141,7 +141,7 @@ typedef int32_t carillon_memory_kind;
 enum {
     CARILLON_MEMORY_DEVICE = 0,     /* device memory, mapped into the CPU */
     CARILLON_MEMORY_HOST = 1,       /* pinned host memory */
-    CARILLON_MEMORY_SHARED_HOST = 2 /* the same, with a descriptor for other processes */
+    CARILLON_MEMORY_SHARED_HOST = 2 /* pinned host memory with a descriptor for other processes */
 };
 
 typedef struct carillon_memory_info {

@@ -86,7 +86,7 @@ class ChannelMemory {
     ServedBy served_by_;
     bool in_pairs_;
     Sequence first_;
-    std::vector<ChannelLocation> locations_;  // of every channel; empty unless arranged
+    std::vector<ChannelLocation> locations_;  // every channel's; empty unless arranged
     Memory in_device_memory_;
     Memory in_host_memory_;
     std::atomic<bool> has_kernel_{false};

@@ -110,8 +110,8 @@ struct ServedObject {
 // The owner's store of buffers; Connection::store() lists them.
 struct StoreStatus {
     std::uint64_t buffers = 0;
-    std::uint64_t sealed = 0;      // how many of them are sealed
-    std::uint64_t bytes = 0;       // of their memory
+    std::uint64_t sealed = 0;      // the number of sealed buffers
+    std::uint64_t bytes = 0;       // the size of their memory
     std::uint64_t most_bytes = 0;  // the limit of these bytes (StoreOptions::bytes)
 };
 struct OwnerStatus {

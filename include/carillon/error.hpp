@@ -39,7 +39,7 @@ class Error : public std::runtime_error {
     void name_call(std::string_view call);
     // Keeps the call's name from now on. Call it before one error is thrown to several threads.
     void keep_call() {
-        if (!keeps_call_) keeps_call_ = true;  // those threads call this, too
+        if (!keeps_call_) keeps_call_ = true;  // other threads call this, too
     }
     // The text without the call.
     [[nodiscard]] std::string_view cause() const;

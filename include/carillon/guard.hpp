@@ -15,7 +15,7 @@ namespace carillon {
 // One call that may block until a kernel has ended.
 struct GuardReport {
     std::string call;    // "cudaFree (cuMemFree_v2)", or only the driver's name
-    std::string why;     // what it waits for
+    std::string why;     // the reason why it may block
     std::string kernel;  // the kernel of a launch; empty for other calls
     // The call stack, innermost first, from the caller of the CUDA call if that is known. A
     // function that its program does not export (-rdynamic) is "file+0x1234", for addr2line.

@@ -59,8 +59,8 @@ class CompiledHandler {
    public:
     [[nodiscard]] BytesType const& request() const;
     [[nodiscard]] BytesType const& reply() const;
-    [[nodiscard]] int compute_capability() const;  // such as 90
-    [[nodiscard]] unsigned threads() const;        // of each block
+    [[nodiscard]] int compute_capability() const;  // a number such as 90
+    [[nodiscard]] unsigned threads() const;        // the threads of each block
     // The compiler's warnings, with line numbers of the text.
     [[nodiscard]] std::string const& log() const;
     // Whether the code was found in a file or in this process instead of compiled.

@@ -118,7 +118,7 @@ class PersistentKernel {
     using Options = std::conditional_t<either, Requests, KernelOptions>;
 
    public:
-    using Client = typename Route::Client;  // of channel(), express() and client()
+    using Client = typename Route::Client;  // the type of channel(), express() and client()
 
     // Allocates the rings, starts the kernel and returns when every block runs. `handler` is a
     // Handler, which every block copies, or a function that makes each block's own, as in

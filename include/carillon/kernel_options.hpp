@@ -127,7 +127,7 @@ struct KernelOptions {
 };
 
 namespace detail {
-struct BytesRequests;  // those of a BytesKernel
+struct BytesRequests;  // the requests of a BytesKernel
 }  // namespace detail
 
 // The types that a kernel's `Requests` can be.

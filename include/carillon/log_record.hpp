@@ -16,8 +16,8 @@ enum class LogLevel : std::uint8_t { debug, info, warning, error };
 
 // A formatted message.
 struct LogRecord {
-    std::uint64_t time_ns;  // by the device's clock (DeviceClock::now_ns)
-    unsigned block;         // its number in its launch
+    std::uint64_t time_ns;  // the time by the device's clock (DeviceClock::now_ns)
+    unsigned block;         // the block's number in its launch
     LogLevel level;
     std::string text;
 };

@@ -89,7 +89,7 @@ struct NamedMember {
     char const* type;
     std::uint64_t place;
     std::uint64_t bytes;
-    std::uint64_t members;  // of its type
+    std::uint64_t members;  // the hash of its type's members
 };
 // The hash of a type's members; unsaid_members if there is room for a member that is not named.
 [[nodiscard]] std::uint64_t members_hash(std::string_view names, std::size_t bytes,

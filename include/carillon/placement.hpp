@@ -38,8 +38,8 @@ struct PlacementProfile {
     std::string uuid;                    // DeviceInfo::uuid; empty for the emulated device
     std::vector<RankedProcessor> sms;    // best first, each with its best page
     std::vector<RankedProcessor> cores;  // best first
-    LatencySpread request_pages;         // from the best SM
-    LatencySpread reply_pages;           // with its best request page
+    LatencySpread request_pages;         // measured from the best SM
+    LatencySpread reply_pages;           // measured with the best request page
     std::string device;                  // its name, for people
     std::string driver;                  // DeviceInfo::kernel_driver
     std::string date;                    // date of the measurement, UTC
@@ -67,8 +67,8 @@ void save_placement_profile(PlacementProfile const& profile, PathArgument const&
 // The place of one block and its channel.
 struct BlockPlacement {
     std::uint32_t sm = any_sm;
-    ChannelLocation location{};  // of its channel, in both memories
-    double p50_ns = 0;           // of round trips measured there; 0 if none
+    ChannelLocation location{};  // the place of its channel, in both memories
+    double p50_ns = 0;           // the median of round trips measured there; 0 if none
 };
 
 // The places of a kernel's blocks and channels.

@@ -15,7 +15,7 @@ inline constexpr std::uint64_t served_kernel_magic = 0x4b53'4c49'5241'43ULL;  //
 inline constexpr std::uint32_t served_kernel_version = 2;
 
 struct ServedKernelOptions {
-    char const* path;    // of the socket
+    char const* path;    // the path of the socket
     char const* name;    // the name that clients ask for
     char const* device;  // a selector, as Device::open takes
     std::uint32_t blocks;
@@ -45,7 +45,7 @@ struct ServedKernelError {
 // or 0 for a failure has set the error.
 struct ServedKernelLibrary {
     std::uint64_t magic;
-    std::uint32_t version;  // of all that follows
+    std::uint32_t version;  // the version of the members that follow
     std::uint32_t bytes;    // sizeof(ServedKernelLibrary)
     char const* handler;    // its name
     // Starts the kernel and serves it. Pass the result to the other functions; `end` destroys it.

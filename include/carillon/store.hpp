@@ -24,7 +24,7 @@ class BufferAccess;
 
 // The options of a store of this process.
 struct StoreOptions {
-    std::size_t bytes = std::size_t{1} << 30;  // of memory of all buffers
+    std::size_t bytes = std::size_t{1} << 30;  // the limit of all buffers' memory
     // Bytes of one user's buffers. 0: half of `bytes`; no limit for the store's user and root.
     std::size_t bytes_per_user = 0;
     // Most buffers at the same time. Each buffer in host memory takes a descriptor of this process;

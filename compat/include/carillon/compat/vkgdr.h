@@ -16,7 +16,7 @@
 #define CARILLON_VKGDR_HAS_CUDA_H 1
 #endif
 #endif
-#if !defined(CARILLON_VKGDR_HAS_CUDA_H) /* the same types as in cuda.h */
+#if !defined(CARILLON_VKGDR_HAS_CUDA_H) /* cuda.h's types */
 typedef int CUdevice;
 typedef unsigned long long CUdeviceptr;
 #endif

@@ -35,7 +35,7 @@ inline constexpr std::size_t log_arguments = 4;
 
 // The 48 bytes that cross the bus.
 struct LogMessage {
-    std::uint32_t id;               // of text and kinds
+    std::uint32_t id;               // identifies the text and kinds
     std::uint32_t block_and_level;  // the level in the two highest bits
     std::uint64_t time_ns;
     std::uint64_t arguments[log_arguments];

@@ -144,7 +144,7 @@ class X86 {
     // that arrives between two of them is torn.
     [[nodiscard]] static Quad load_quad(Quad const* from) {
 #if CARILLON_THREAD_SANITIZER
-        return cpu::load_quad(from);  // the same in terms that the sanitizer understands
+        return cpu::load_quad(from);  // loads in terms that the sanitizer understands
 #else
         __m128i loaded;
         asm volatile("movdqa %1, %0" : "=x"(loaded) : "m"(*from) : "memory");

@@ -29,7 +29,7 @@ namespace carillon::detail {
 
 // One side's view of a ring of chunks. Trivially copyable.
 struct ChunkRingView {
-    RingView ring;  // of the lines that hand chunks over; its credit means released, not taken
+    RingView ring;  // the lines that hand chunks over; its credit means released, not taken
     std::byte* data;
     std::size_t stride;  // bytes from one chunk to the next
 

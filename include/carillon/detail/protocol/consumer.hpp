@@ -302,7 +302,7 @@ class Consumer {
 
     // A take reads the members in this order; those behind view_ are for the credit.
     Sequence next_;
-    Line* slot_ = nullptr;      // of message next_, once its page is chosen
+    Line* slot_ = nullptr;      // the slot of message next_, once its page is chosen
     std::uint32_t held_ = 0;    // messages taken whose credit has not been returned
     std::uint32_t misses_ = 0;  // looks in a row that found nothing, while there are such
     Near near_;

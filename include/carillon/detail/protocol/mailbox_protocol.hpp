@@ -40,7 +40,7 @@ CARILLON_BEGIN_POLICY_CODE
 namespace carillon::detail {
 
 inline constexpr std::size_t largest_mailbox_value = 4096;
-inline constexpr std::size_t mailbox_words_per_line = 8;  // of 4 bytes of payload
+inline constexpr std::size_t mailbox_words_per_line = 8;  // each has 4 bytes of payload
 inline constexpr std::size_t mailbox_bytes_per_line = 32;
 
 // The compile-time contract of a mailbox's value; the user sees the texts.
@@ -59,7 +59,7 @@ inline constexpr std::uint32_t mailbox_lines =
 
 // One side's view of a mailbox, with that side's addresses. Trivially copyable.
 struct MailboxView {
-    Line* lines;  // of all slots
+    Line* lines;  // the lines of all slots
     std::uint64_t* newest;
     std::uint32_t capacity;         // a power of two
     std::uint32_t lines_per_value;  // mailbox_lines<T>
@@ -251,7 +251,7 @@ class MailboxReader {
     }
 
     MailboxView view_;
-    Sequence version_;  // of the last value handed out
+    Sequence version_;  // the version of the last value handed out
     Near near_;
 };
 

@@ -321,7 +321,7 @@ class MpmcConsumer {
     }
 
     MpmcRingView view_;
-    Sequence begin_ = 0;            // of the stripe that is being taken; 0 for none
+    Sequence begin_ = 0;            // the begin of the stripe that is being taken; 0 for none
     std::uint32_t mine_taken_ = 0;  // taken lines of this lane in it
     std::uint32_t misses_ = 0;      // polls in a row in which this lane found nothing
     std::uint32_t idle_ = 0;        // polls in which no lane found anything

@@ -334,7 +334,7 @@ class Producer {
 
     // A push reads the members in this order; those that it reads before its store are together.
     Sequence next_;
-    Line* slot_;          // of line next_
+    Line* slot_;          // the slot of line next_
     std::uint32_t room_;  // slots known to be free
     Lanes lanes_;
     Pages pages_;

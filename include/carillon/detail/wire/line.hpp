@@ -35,7 +35,7 @@ using Sequence = std::uint64_t;
 
 inline constexpr std::size_t quads_per_line = 4;
 inline constexpr std::size_t payload_words_per_quad = 3;
-inline constexpr std::size_t payload_bytes = 48;  // of a line
+inline constexpr std::size_t payload_bytes = 48;  // the payload of a line
 inline constexpr std::size_t payload_bytes_per_quad = 12;
 inline constexpr std::size_t message_bytes = 1024;  // the largest message
 
