@@ -29,7 +29,26 @@ class ProseTest(unittest.TestCase):
                 (root / "README.md").write_text("Of these one is. " + "It is so. " * good)
                 ran = subprocess.run([sys.executable, root / "scripts/prose"], capture_output=True, text=True)
                 self.assertEqual(ran.returncode, status, ran.stdout + ran.stderr)
-                self.assertEqual("README.md: 1 of 49 sentences, 2.0 %" in ran.stdout, bool(status))
+                self.assertEqual("beside sources: 1 of 49 sentences, 2.0 %" in ran.stdout, bool(status))
+
+    def test_every_page_and_every_header_that_is_published_counts(self):
+        pages = ("README.md", "SECURITY.md", "examples/README.md", "python/README.md")
+        headers = (
+            "include/carillon/a.hpp",
+            "include/carillon/detail/wire/b.hpp",
+            "include/c.h",
+            "compat/include/d/e.h",
+        )
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            shutil.copytree(SCRIPTS, root / "scripts")
+            for name in (*pages, *headers, "include/carillon/detail/hidden.hpp", "docs/site/navigation"):
+                (root / name).parent.mkdir(parents=True, exist_ok=True)
+                (root / name).write_text("// Of these one is.\n" if "include" in name else "Of these one is.\n")
+            (root / "docs/site/navigation").write_text("Reference\n    carillon/detail/wire/b.hpp\n")
+            ran = subprocess.run([sys.executable, root / "scripts/prose", "--list"], capture_output=True, text=True)
+            named = {line.partition(":1: ")[0] for line in ran.stdout.splitlines() if ":1: " in line}
+            self.assertEqual(named, {*pages, *headers}, ran.stdout + ran.stderr)
 
     def test_a_sentence_goes_on_in_the_next_line_and_has_the_line_of_its_beginning(self):
         self.assertEqual(
