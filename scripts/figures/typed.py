@@ -10,7 +10,7 @@ from figures import markdown, markers
 NUMBER = r"(?<![\w.,#/'-])(\d{1,3}(?:[ ',]\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)"
 WORDS = (
     r"ns|us|µs|ms|s|secs?|seconds?|min|minutes?|h|hours?|(?:nano|micro|milli)seconds?|GB/s|MB/s|KB/s|"
-    r"[GMK]iB/s|[MkK]/s|[MkK] [a-z]+/s|M|thousand|million|billion|%|percent|per cent|times|W|watts?"
+    r"[GMK]iB/s|[kKMG]B|[KMG]iB|[MkK]/s|[MkK] [a-z]+/s|M|thousand|million|billion|%|percent|per cent|times|W|watts?"
 )
 FIGURE = re.compile(rf"{NUMBER}(?:[\s\u00a0-]?(?:{WORDS})(?![\w/])|x(?!\w)|\s?×(?!\s?\d))")
 # Figures in a link's target or an attribute were not measured.
@@ -29,6 +29,10 @@ SIZES = {
     "KiB": 2**10,
     "MiB": 2**20,
     "GiB": 2**30,
+    "kB": 10**3,
+    "KB": 10**3,
+    "MB": 10**6,
+    "GB": 10**9,
     "thousand": 10**3,
     "million": 10**6,
     "billion": 10**9,
@@ -55,8 +59,8 @@ def said(text):
 
 
 def product(text):
-    """`4 * 1024`, `1 << 20`, with suffixes of C++; None if there is none."""
-    match = re.search(r"(\d[\d']*)[uUlLzZ]*\s*(<<|\*)\s*(\d[\d']*)", text)
+    """`4 * 1024`, `size_t{1} << 20`, with suffixes of C++; None if there is none."""
+    match = re.search(r"(\d[\d']*)[uUlLzZ]*\}?\s*(<<|\*)\s*(\d[\d']*)", text)
     if not match:
         return None
     left, right = (int(match[side].replace("'", "")) for side in (1, 3))

@@ -322,6 +322,10 @@ class TypedTest(Case):
             self.typed("takes 1.6 us, 50us, 20 %, 4.6 M/s, 18 GB/s, 5.7x and 3 times; 1 000 ns; 2\nminutes"),
             ["1.6 us", "50us", "20 %", "4.6 M/s", "18 GB/s", "5.7x", "3 times", "1 000 ns", "2 minutes"],
         )
+        self.assertEqual(
+            self.typed("2.6 GB, 1 GiB, 64 KiB/s, 8KB, 9 MB/s, 1 MiB, 5 kB, 4 Gb, 3 B"),
+            ["2.6 GB", "1 GiB", "64 KiB/s", "8KB", "9 MB/s", "1 MiB", "5 kB"],
+        )
         self.assertEqual(list(typed.typed_figures("one\n\nthen 3 ms")), [(3, "3 ms")])
 
     def test_code_blocks_markers_and_links_are_no_typed_figures(self):
@@ -344,6 +348,11 @@ class TypedTest(Case):
         self.assertIn('README.md:1: "1.6 us" is typed', ran.stdout)
         self.assertIn("docs/a.md:1: <!--c a.hpp timeout_ms -->: a.hpp does not say 40 ms there", ran.stdout)
         self.assertIn("docs/a.md:3: <!--n -->", ran.stdout)
+        # Pages beside sources count, too.
+        for name in ("CONTRIBUTING.md", "examples/README.md", "python/README.md"):
+            (root / name).parent.mkdir(exist_ok=True)
+            (root / name).write_text("It needs 2 GB.\n")
+            self.assertIn(f'{name}:1: "2 GB" is typed', self.run_in(root, "--typed").stdout)
         page.write_text("of <!--c a.hpp timeout_ms -->30 ms<!--c--> and <!--n a reason -->5 s<!--n-->\n")
         ran = self.run_in(root, "--typed", page)
         self.assertEqual((ran.returncode, ran.stdout, ran.stderr), (0, "", ""))
@@ -358,6 +367,7 @@ class TypedTest(Case):
                     "auto patience = 2'000'000ns;",
                     "int timeout_ms = 30;",
                     "int size = 1 << 20;",
+                    "auto room = std::size_t{128} << 10;",
                     *[""] * 9,
                     "int far = 70;",
                 ]
@@ -369,11 +379,13 @@ class TypedTest(Case):
             ("a.hpp patience", "2 ms"),
             ("a.hpp timeout_ms", "30 ms"),
             ("a.hpp size", "1 MiB"),
+            ("a.hpp room", "0.125 MiB"),
         ):
             self.assertIsNone(typed.wrong_constant(names, text, root), (names, text))
         for names, text, why in (
             ("a.hpp sleep", "60 us", "does not say"),
             ("a.hpp sleep", "50 ms", "does not say"),
+            ("a.hpp room", "64 KiB", "does not say"),
             ("a.hpp slee", "50 us", "has no slee"),
             ("b.hpp sleep", "50 us", "no file"),
             ("a.hpp sleep", "70 us", "does not say"),
