@@ -173,6 +173,10 @@ def short(name):
     return pathlib.PurePath(name).name
 
 
+def shown_name(member):
+    return member.findtext("name") + "()" * (member.get("kind") == "function")
+
+
 def section_page(entry, headers):
     """A page that lists the headers of a section, and what each defines."""
     text = title(entry.name)
@@ -182,10 +186,11 @@ def section_page(entry, headers):
         text += f":doc:`{each.name} </{each.doc()}>`\n"
         if each.name in headers:
             compound, types, concepts = headers[each.name]
-            concepts = concepts + [member.findtext("name") for kind in SECTIONS.values()
-                                   for member in compound.findall(f"sectiondef[@kind='{kind}']/memberdef")]
+            others = concepts + [shown_name(member) for kind in SECTIONS.values() for member in
+                                 compound.findall(f"sectiondef[@kind='{kind}']/memberdef")]
             brief = words(compound.find("briefdescription")).replace("*", "\\*")
-            shown = [re.sub(r"^carillon::|<.*", "", each) for each in types + concepts]
+            shown = [re.sub(r"^carillon::|<.*", "", each) for each in types + others]
+            shown = [each for each in shown if each != "to_string()"]  # many headers have one
             text += f"   {brief}\n\n" if brief else ""
             text += ("   " + ", ".join(f"``{each}``" for each in dict.fromkeys(shown)) + "\n\n"
                      if shown else "")
