@@ -9,7 +9,7 @@
 
 struct Lookup {
     double const* prices;   // GPU memory
-    double const* volumes;  // the program's own memory, page-locked
+    double const* volumes;  // the program's own memory, pinned
 
     CARILLON_HD double operator()(int const& index) const { return prices[index] * volumes[index]; }
 };

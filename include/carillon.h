@@ -140,7 +140,7 @@ carillon_status carillon_device_get_info(carillon_device const* device, carillon
 typedef int32_t carillon_memory_kind;
 enum {
     CARILLON_MEMORY_DEVICE = 0,     /* device memory, mapped into the CPU */
-    CARILLON_MEMORY_HOST = 1,       /* page-locked host memory */
+    CARILLON_MEMORY_HOST = 1,       /* pinned host memory */
     CARILLON_MEMORY_SHARED_HOST = 2 /* the same, with a descriptor for other processes */
 };
 

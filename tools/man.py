@@ -23,7 +23,7 @@ SELECTORS = (
     ("best", "the first GPU, or the emulated device on a machine without one; the default"),
     ("cuda:N", "the GPU with CUDA's ordinal N"),
     ("N", "the same as cuda:N"),
-    ("cuda:N:host", "the same GPU, with the rings in page-locked host memory"),
+    ("cuda:N:host", "the same GPU, with the rings in pinned host memory"),
     ("GPU-<uuid>", "the GPU with that UUID, as nvidia-smi prints it"),
     ("current", "the GPU of the calling thread's CUDA context, in that context; for programs that "
      "use the library"),

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes what Sphinx reads, for scripts/docs: build/site-source, and in it a page for each one in
-docs/site/navigation. Doxygen's XML is there.
+"""Writes the sources that Sphinx reads, for scripts/docs: a page for each one in docs/site/navigation.
+Needs Doxygen's XML in build/site-xml.
 Usage: build.py FOLDER"""
 import pathlib
 import sys

@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks README.md, the pages below docs/ and the site that was made of them, and prints what is
-wrong; exit status 1 if anything is.
+"""Checks README.md, the pages below docs/ and the site that was made of them, and prints the problems;
+exit status 1 if there are any.
 Usage: check.py pages       the pages: links, names of files and of tests, blocks of code, errors' texts
-       check.py site        the site: every link, that every comment of a header is in it, the search
-       check.py searchable  prints the pages that the search finds"""
+       check.py site        the site: every link, that every comment of a header is in it, the search"""
 import functools
 import json
 import os
@@ -17,14 +16,15 @@ import urllib.parse
 import comments
 import pages
 import reference
+from figures import markdown  # which pages finds
 
 ROOT = pages.ROOT
 SITE = ROOT / "build/site"
-# What stands in backticks and begins with one of these names a file or folder here.
+# Text in backticks that begins with one of these names a file or folder of the repository.
 FOLDERS = ("docs/", "src/", "include/", "tests/", "scripts/", "tools/", "bench/", "examples/",
            "kernels/", "cmake/", "python/", "compat/")
 PROGRAM = re.compile(r"^<!-- from (\S+) -->$")
-# What stands above a block of code, by its language.
+# The line above a block of code, by its language.
 IN_A_FILE = r"<!-- from \S+ -->"
 ABOVE_BLOCKS = {"sh": rf"{IN_A_FILE}|<!-- run -->|<!-- not run: .+ -->"}
 ABOVE_BLOCKS |= dict.fromkeys(("cpp", "c", "python", "cmake"), IN_A_FILE)
@@ -32,7 +32,7 @@ OTHER_NAMES = {"c++": "cpp", "cc": "cpp", "cuda": "cpp", "py": "python", "bash":
                "shell": "sh", "console": "sh", "zsh": "sh"}
 # A comment's declaration begins so many lines after it at most: behind `template` and a macro.
 LINES_TO_NAME = 5
-# What the site is searched for at least.
+# The search has to find a page for each of these.
 WORDS = ("heartbeat", "lease", "numa", "docker", "install")
 
 
@@ -53,28 +53,24 @@ def wrong_headings(page):
         yield f"two headings have the name #{name}"
 
 
+def unfenced(page):
+    return markdown.mask(page.read_text(), markdown.FENCE)
+
+
 def wrong_names(page):
     """Paths in backticks, which may have * in them or name one of several {a,b}."""
-    for line, code in pages.parts(page.read_text()):
-        for name in [] if code else re.findall(r"`([^`\s]+)`", line):
-            if name.startswith(FOLDERS) and not re.search(r"[{}<>|$]", name):
-                if not list(ROOT.glob(name.rstrip("/"))):
-                    yield f"there is no {name}"
-        for name in [] if code else pages.PAGE.findall(line):
-            if not pages.named_page(page, name):
-                yield f"there is no page {name}"
-
-
-def shown_programs(page):
-    """Programs that a page shows parts of, and the parts."""
-    for above, _, text in pages.blocks(page):
-        source = PROGRAM.match(above)
-        if source:
-            yield source[1], text
+    text = unfenced(page)
+    for name in re.findall(r"`([^`\s]+)`", text):
+        if name.startswith(FOLDERS) and not re.search(r"[{}<>|$]", name):
+            if not list(ROOT.glob(name.rstrip("/"))):
+                yield f"there is no {name}"
+    for name in pages.PAGE.findall(text):
+        if not pages.named_page(page, name):
+            yield f"there is no page {name}"
 
 
 def wrong_blocks(page):
-    for above, language, text in pages.blocks(page):
+    for above, language, text in markdown.fenced(page.read_text()):
         begin = (text.splitlines() or [""])[0]
         if language in OTHER_NAMES:
             yield f'a block is of "{language}": write "{OTHER_NAMES[language]}"'
@@ -96,27 +92,23 @@ def tests():
 
 
 @functools.cache
-def text_of_tests(folder, suffixes=(".py", ".txt", ".cmake", ".sh", ".cpp")):
+def text_of_tests(folder):
     return "\n".join(path.read_text(errors="replace") for path in folder.rglob("*")
-                     if path.suffix in suffixes)
-
-
-def is_test(suite, name):
-    return suite in tests() and (name == "*" or name in tests()[suite])
+                     if path.suffix in (".py", ".txt", ".cmake", ".sh", ".cpp"))
 
 
 def wrong_tests(page):
     """Names of tests: Suite.test, .test behind one of the same suite, test_in_python,
     folder.test."""
-    for line, code in pages.parts(page.read_text()):
+    for line in unfenced(page).splitlines():
         suite = None
-        for span in [] if code else re.findall(r"`([^`]+)`", line):
+        for span in re.findall(r"`([^`]+)`", line):
             match = re.fullmatch(r"(\w+Test)?\.(\*|[a-z]\w+)", span)
             in_python = re.fullmatch(r"test_\w+", span)
             in_folder = re.fullmatch(r"(\w+)\.(\w+)", span)
             if match and (match[1] or suite):
                 suite = match[1] or suite
-                right = is_test(suite, match[2])
+                right = suite in tests() and match[2] in {"*", *tests()[suite]}
                 span = span if match[1] else suite + span
             elif re.fullmatch(r"\w+Test", span):
                 right = any(each.endswith(span) for each in tests())
@@ -137,7 +129,11 @@ def wrong_tests(page):
 
 
 def wrong_programs(page):
-    for program, part in shown_programs(page):
+    for above, _, part in markdown.fenced(page.read_text()):
+        source = PROGRAM.match(above)
+        if not source:
+            continue
+        program = source[1]
         path = ROOT / program
         if not path.is_file():
             yield f"there is no program {program}"
@@ -160,9 +156,8 @@ def said_by_the_library():
 
 def wrong_messages(page):
     """Texts of errors, quoted in the first column of a table, that no source has. Numbers and
-    names of types stand for what is put in there."""
-    rows = [line.split("|")[1] for line, code in pages.parts(page.read_text())
-            if line.startswith("|") and not code]
+    names of types stand for the values that a message has there."""
+    rows = re.findall(r"^\|([^|\n]*)", unfenced(page), re.M)
     for quoted in [text for row in rows for text in re.findall(r'"([^"]+)"', row)]:
         wanted = re.escape(quoted).replace(r"\.\.\.", ".*")
         wanted = re.sub(r"\d+(\\\.\d+)?|\bOrder\b|\bHostService\b", r"(\\{\\}|%s|\\d+)", wanted)
@@ -202,10 +197,8 @@ def targets(html):
         if pages.is_local(target) and not target.startswith("//"))]
 
 
-def check_site():
-    texts = {path.resolve(): path.read_text() for path in SITE.rglob("*.html")}
-    names = {path: set(re.findall(r'\s(?:id|name)="([^"]+)"', text))
-             for path, text in texts.items()}
+def wrong_html(texts, names):
+    """Problems of the site's pages; `texts` and `names` hold their HTML and their anchors."""
     for path, text in texts.items():
         shown = path.relative_to(SITE)
         for file, name in targets(text):
@@ -219,6 +212,13 @@ def check_site():
             yield f"{shown}: loads {host}"
         if "carillon-version" not in text:
             yield f"{shown}: does not say of which version and commit it is"
+
+
+def check_site():
+    texts = {path.resolve(): path.read_text() for path in SITE.rglob("*.html")}
+    names = {path: set(re.findall(r'\s(?:id|name)="([^"]+)"', text))
+             for path, text in texts.items()}
+    yield from wrong_html(texts, names)
     yield from check_comments()
     yield from check_reference(set().union(*names.values()))
     found = searchable()
@@ -245,7 +245,7 @@ def searchable():
 
 
 def check_reference(names):
-    """That what has a description in XML is described in the site."""
+    """Declarations with a description in XML that the site does not describe."""
     for header in reference.missing_headers():
         yield f"{pages.from_root(pages.NAVIGATION)}: {header} defines something, and is not there"
     for _, compound, _ in reference.compounds():
@@ -254,7 +254,7 @@ def check_reference(names):
             continue
         wanted = [compound] if kind in ("class", "struct", "union", "concept") else []
         for section in compound.findall("sectiondef") if kind != "namespace" else []:
-            wanted += [member for member in section.findall("memberdef")]
+            wanted += section.findall("memberdef")
         for element in wanted:
             if reference.is_documented(element) and element.get("id") not in names:
                 name = element.findtext("compoundname") or element.findtext("qualifiedname") \
@@ -273,7 +273,7 @@ def comments_that_came_out():
 
 
 def check_comments():
-    """That the comment of each public declaration is in the reference."""
+    """Comments of public declarations that are not in the reference."""
     there = comments_that_came_out()
     for header in comments.headers():
         name = str(pages.from_root(header))
@@ -284,10 +284,6 @@ def check_comments():
 
 def main():
     os.chdir(ROOT)
-    if sys.argv[1:] == ["searchable"]:
-        for name, terms in searchable().items():
-            print(f"{name}: {len(terms)} words")
-        return
     checks = {"pages": check_pages, "site": check_site}
     if len(sys.argv) != 2 or sys.argv[1] not in checks:
         sys.exit(__doc__)

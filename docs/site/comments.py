@@ -4,12 +4,14 @@
 become /// and /**, those beside members ///< and /**<. Lines keep their numbers. Of a header below
 detail/ only what docs/site/ends names is written: the types there that programs hold.
 Usage: comments.py FOLDER"""
+import functools
 import pathlib
 import re
 import sys
 
-HERE = pathlib.Path(__file__).parent
-ROOT = HERE.parents[1]
+from pages import ROOT
+from figures.cpp import LITERAL, STRING  # which pages finds
+
 ERRORS = ROOT / "include/carillon/errors.def"
 SCOPE = re.compile(r"\b(namespace|class|struct|union|enum)\b")
 ACCESS = re.compile(r"^(public|private|protected)\s*:$")
@@ -29,11 +31,9 @@ def escaped(text):
 
 def without_templates(head):
     """`head` without what is in <> and () brackets: the words that say what a brace opens."""
-    while True:
-        shorter = re.sub(r"<[^<>]*>|\([^()]*\)", " ", head)
-        if shorter == head:
-            return head
+    while (shorter := re.sub(r"<[^<>]*>|\([^()]*\)", " ", head)) != head:
         head = shorter
+    return head
 
 
 class Scopes:
@@ -53,7 +53,7 @@ class Scopes:
             kind == "namespace detail" for kind in self.kinds)
 
     def feed(self, code):
-        for token in re.findall(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|/\*.*?\*/|.', code + "\n"):
+        for token in re.findall(rf"{LITERAL}|/\*.*?\*/|.", code + "\n"):
             if token == "{":
                 self.open()
             elif token == "}":
@@ -88,7 +88,7 @@ class Scopes:
 
 def split_comment(line):
     """Code, its comment or None, and the column of the comment."""
-    for token in re.finditer(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|/\*.*?\*/|//.*', line):
+    for token in re.finditer(rf"{LITERAL}|/\*.*?\*/|//.*", line):
         if token[0].startswith("//"):
             return line[:token.start()], token[0][2:].removeprefix(" "), token.start()
     return line, None, None
@@ -120,7 +120,7 @@ class Header:
         self.neighbour = None  # name, comment and scope of the function right above
         self.documented = []  # numbers of the lines that public declarations with a comment begin in
         self.scopes = Scopes()
-        # Of namespace scope: first line, last line, whether it is public, text.
+        # Declarations of namespace scope: first line, last line, whether it is public, text.
         self.declarations = []
 
     def convert(self):
@@ -165,7 +165,6 @@ class Header:
             return
         texts = [split_comment(self.lines[number])[1] for number in block]
         if block[0] == 0:  # the file's own, behind its licence
-            texts = ["@file"] + texts[1:]
             shown = ["@file"] + with_pictures(texts[1:])
         elif declaration is None or TOOL_NOTE.match(texts[0]):
             return
@@ -183,7 +182,7 @@ class Header:
             self.put(number, split_comment(self.lines[number])[2], "/// " + text)
 
     def put_block(self, block, shown):
-        """As one comment of several lines: in /// lines a picture would show the slashes."""
+        """Writes one comment of several lines: in /// lines a picture would show the slashes."""
         for number, text in zip(block, shown):
             self.out[number] = text
         self.out[block[0]] = "/** " + self.out[block[0]]
@@ -234,7 +233,7 @@ class Header:
         return None
 
     def without_inline_namespaces(self):
-        """What is in them has its name in the namespace around."""
+        """Blanks their lines: their content has its name in the namespace around."""
         names = re.findall(r"^inline namespace (\w+) \{$", "\n".join(self.out), re.M)
         edges = {f"inline namespace {name} {{" for name in names}
         edges |= {f"}}  // namespace {name}" for name in names}
@@ -272,7 +271,7 @@ def with_errors(lines):
 
 
 def title_and_text(section):
-    """What a comment that stands by itself in a header in C says: "Rings: one thread at a time"."""
+    """Title and text of a comment that stands by itself in a header in C: "Rings: one thread at a time"."""
     match = re.match(r"(.{1,75}?)(?:[.:]\s+(.*)|[.:]?$)", section, re.S)
     if not match:
         return ("General", section)
@@ -285,7 +284,7 @@ def c_header(text):
     type, which are those of an enum without a name, get the type's."""
     text = re.sub(r"typedef int32_t (\w+);\nenum \{", r"\nenum \1 {", text)
     out, end, is_open, is_first = "", 0, False, True
-    for match in re.finditer(r'"(?:\\.|[^"\\])*"|/\*(.*?)\*/', text, re.S):
+    for match in re.finditer(rf"{STRING}|/\*(.*?)\*/", text, re.S):
         out += text[end:match.start()]
         end = match.end()
         if match.start() == 0:  # the licence
@@ -319,23 +318,27 @@ def c_header(text):
     return out + rest
 
 
+@functools.cache
+def ends():
+    """The types below detail/ that programs hold."""
+    return (ROOT / "docs/site/ends").read_text().splitlines()[1:]
+
+
 def convert(path):
     """The lines of a header for Doxygen, and those in which public declarations with a comment
     begin."""
     if path.suffix == ".h":
         return c_header(path.read_text()).splitlines(), []
     header = Header(path.read_text().splitlines()).convert()
-    names = {name for name in (HERE / "ends").read_text().splitlines() if name[:1] != "#"}
-    header.keep_only(names, everywhere="detail" in path.parts)
+    header.keep_only(ends(), everywhere="detail" in path.parts)
     header.without_inline_namespaces()
     header.out = list(with_errors(header.out))
     return header.out, header.documented
 
 
 def headers():
-    """What users include, in C++ and in C, and what defines the types that they hold."""
-    names = "|".join((HERE / "ends").read_text().splitlines()[1:])
-    defines = re.compile(rf"(class|struct|using) ({names})\b")
+    """Headers that users include, in C++ and in C, and headers that define the types that they hold."""
+    defines = re.compile(rf"(class|struct|using) ({'|'.join(ends())})\b")
     for path in sorted([*(ROOT / "include").rglob("*.hpp"), *(ROOT / "include").rglob("*.h"),
                         *(ROOT / "compat/include").rglob("*.h")]):
         if "detail" not in path.parts or defines.search(path.read_text()):

@@ -21,7 +21,6 @@ project = "Carillon"
 version = release = re.search(r"project\(carillon VERSION ([0-9.]+)",
                               (ROOT / "CMakeLists.txt").read_text())[1]
 extensions = ["myst_parser", "breathe", "type_links"]
-source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 smartquotes = False
 highlight_language = "none"
 toc_object_entries_show_parents = "hide"
@@ -30,7 +29,6 @@ python_maximum_signature_line_length = 110
 
 myst_heading_anchors = 5
 myst_enable_extensions = ["html_image"]
-myst_links_external_new_tab = False
 
 breathe_projects = {"carillon": str(ROOT / "build/site-xml")}
 breathe_default_project = "carillon"

@@ -1,25 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pages in Markdown: what they link to and what their headings are called, the navigation, and
-the copies of them that Sphinx reads. There comments are gone, and files that pages link to have
-pages of their own."""
+"""The pages in Markdown: their links, the names of their headings, the navigation, and the copies that
+Sphinx reads. The copies have no comments, and files that pages link to have pages of their own."""
 import functools
 import os
 import pathlib
 import re
 import shutil
-import textwrap
+import sys
 
-ROOT = pathlib.Path(__file__).parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+from figures import markdown  # noqa: E402
+
 NAVIGATION = ROOT / "docs/site/navigation"
 FILES = "files"  # the folder with the pages of files
 PICTURES = (".svg", ".png")
 LINK = re.compile(r"(!?)\[([^\[\]]*)\]\(([^()\s]+)\)")
 IMAGE = re.compile(r'(<img [^>]*?src=")([^"]+)"')
 PAGE = re.compile(r"(?<!\[)`((?:[\w-]+/)*[\w-]+\.md)`")
-HEADING = re.compile(r"^(#+) (.*)$")
-SPAN = r"(?P<ticks>`+)(?!`).*?(?<!`)(?P=ticks)(?!`)"
-COMMENT = r"<!--.*?-->"
-SPAN_OR_COMMENT = re.compile(f"{SPAN}|{COMMENT}", re.S)
+HEADING = re.compile(r"^#+ (.*)$", re.M)
+# Text outside of code that Sphinx must not read.
+REMOVED = re.compile(f"(?P<kept>{markdown.CODE.pattern})|{markdown.COMMENT.pattern}"
+                     "|</?picture>|<source [^>]*>", re.S)
 LANGUAGES = {".cpp": "cpp", ".hpp": "cpp", ".h": "c", ".c": "c", ".py": "python", ".txt": "cmake",
              ".cmake": "cmake", ".sh": "sh", ".json": "json", ".toml": "toml", ".yml": "yaml",
              ".service": "ini"}
@@ -34,72 +36,20 @@ def slug(heading):
     return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
 
 
-def parts(text):
-    """The text, line by line, and whether each line is in a fenced block of code."""
-    fenced = False
-    for line in text.splitlines():
-        fence = line.lstrip().startswith("```")
-        yield line, fenced or fence
-        fenced ^= fence
-
-
-def blocks(page):
-    """The fenced blocks of a page: the line above, the language, the text."""
-    above, block = "", None
-    for line in page.read_text().splitlines():
-        stripped = line.strip()
-        if stripped.startswith("```") and block is None:
-            block, language = [], stripped[3:].strip()
-        elif stripped.startswith("```"):
-            yield above, language, textwrap.dedent("\n".join(block))
-            above, block = "", None
-        elif block is not None:
-            block.append(line)
-        elif stripped:
-            above = stripped
-
-
 def headings(path):
     """The names of a page's headings."""
-    found = (HEADING.match(line) for line, code in parts(path.read_text()) if not code)
-    return [slug(match[2]) for match in found if match]
-
-
-def in_prose(text, change):
-    """The text, with `change` made to each piece that is no block of code."""
-    out, block = [], []
-
-    def end_block():
-        out.extend(change("\n".join(block)).split("\n") if block else [])
-        block.clear()
-
-    for line, code in parts(text):
-        if code:
-            end_block()
-            out.append(line)
-        else:
-            block.append(line)
-    end_block()
-    return "\n".join(out)
-
-
-def outside_code(pattern, change):
-    """Changes what matches in prose, but for spans of code."""
-    either = re.compile(rf"{SPAN}|(?P<wanted>{pattern})", re.S)
-    return lambda text: either.sub(
-        lambda match: change(match["wanted"]) if match["wanted"] else match[0], text)
+    text = markdown.mask(path.read_text(), markdown.FENCE)
+    return [slug(match[1]) for match in HEADING.finditer(text)]
 
 
 def links(path):
-    """What a page links to: file and name of the heading, which may be empty."""
-    found = []
-    in_prose(path.read_text(), lambda text: found.append(SPAN_OR_COMMENT.sub("", text)) or text)
-    for text in found:
-        for target in [match[3] for match in LINK.finditer(text)] + [
-                match[2] for match in IMAGE.finditer(text)]:
-            if is_local(target):
-                file, _, name = target.partition("#")
-                yield (path.parent / file if file else path), name
+    """The targets of a page's links: file and name of the heading, which may be empty."""
+    text = markdown.mask(path.read_text(), markdown.FENCE, markdown.CODE_OR_COMMENT)
+    for target in [match[3] for match in LINK.finditer(text)] + [
+            match[2] for match in IMAGE.finditer(text)]:
+        if is_local(target):
+            file, _, name = target.partition("#")
+            yield (path.parent / file if file else path), name
 
 
 def from_root(path):
@@ -182,7 +132,7 @@ def document(path):
 
 
 def linked_files():
-    """What pages link to that is no page."""
+    """Files that pages link to and that are no pages."""
     files = {path.resolve() for page in all_pages() for path, _ in links(page)}
     return sorted(str(from_root(path)) for path in files if path.suffix != ".md")
 
@@ -211,14 +161,13 @@ def converted_name(page, match):
 def converted(page):
     """The page as Sphinx is to read it: without comments, and a line of nothing else is empty."""
     def change(text):
-        text = outside_code(COMMENT, lambda _: "")(text)
+        text = REMOVED.sub(lambda match: match["kept"] or "", text)
         text = LINK.sub(lambda match: converted_link(page, match), text)
         text = PAGE.sub(lambda match: converted_name(page, match), text)
-        text = outside_code(r"</?picture>|<source [^>]*>", lambda _: "")(text)
         return re.sub(r"^> \[!(\w+)\]\s*$", lambda match: f"> **{match[1].title()}.**", text,
                       flags=re.M)
 
-    return in_prose(page.read_text(), change)
+    return markdown.outside_fences(page.read_text(), change)
 
 
 def tree(entries, options=""):
@@ -230,7 +179,7 @@ def tree(entries, options=""):
 def write(folder):
     """Writes the copies of the pages, and those of sections and of files that pages link to."""
     for page in all_pages():
-        text = converted(page) + "\n"
+        text = converted(page)
         if page.name == "README.md" and page.parent == ROOT:
             text += "".join(tree(part.below, f":hidden:\n:caption: {part.name}\n")
                             for part in navigation())
@@ -243,12 +192,11 @@ def write(folder):
         if path.suffix in PICTURES:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(path, folder / name)
-        language = LANGUAGES.get(path.suffix, "none" if path.suffix != ".svg" else "xml")
+            shown = f"![{name}]({os.path.relpath(name, os.path.dirname(f'{FILES}/{name}'))})"
+        else:
+            shown = f"````{LANGUAGES.get(path.suffix, 'none')}\n{path.read_text()}````"
         put(folder / FILES / f"{name}.md",
-            f"---\norphan: true\nnosearch: true\n---\n# {name}\n\n````{language}\n"
-            f"{path.read_text()}````\n" if path.suffix not in PICTURES else
-            f"---\norphan: true\nnosearch: true\n---\n# {name}\n\n"
-            f"![{name}]({os.path.relpath(name, os.path.dirname(f'{FILES}/{name}'))})\n")
+            f"---\norphan: true\nnosearch: true\n---\n# {name}\n\n{shown}\n")
 
 
 def put(path, text):

@@ -8,10 +8,10 @@ import textwrap
 
 import comments
 import pages
+from figures import cpp  # which pages finds
 
 PACKAGE = pages.ROOT / "python/carillon"
 VKGDR = pages.ROOT / "compat/python/vkgdr"
-TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|//[^\n]*|[()\[\]{},]')
 BINDING = re.compile(r"nb::class_<[^;{}]*?>\s*(?:\w+)?\s*\(|(?:(\w+)\s*)?\.def(?:_\w+)?\s*\("
                      r"|\bdef_function(_as)?\s*\(|\bclose_with\s*\(")
 # The constructors' names of classes that the extension binds stand in these calls.
@@ -31,36 +31,27 @@ def is_public(name):
 
 
 def arguments(text, start):
-    """The arguments of the call whose bracket opens before `start`."""
-    depth, begin, found = 0, start, []
-    for token in TOKEN.finditer(text, start):
-        if token[0] in "([{":
-            depth += 1
-        elif token[0] in ")]}" or (token[0] == "," and depth == 0):
-            if token[0] == "," or depth == 0:
-                found.append(text[begin:token.start()].strip())
-                begin = token.end()
-            if token[0] != ",":
-                depth -= 1
-            if depth < 0:
-                return found
-    return found
+    return [each.strip() for _, each in cpp.arguments(text, start)]
 
 
 def string(argument):
-    """What a literal of C++, or several side by side, says; None if it is something else."""
-    if not re.fullmatch(r'(?:"(?:\\.|[^"\\])*"\s*)+', argument):
+    """The text of a literal of C++, or of several side by side; None if it is something else."""
+    if not cpp.STRINGS.fullmatch(argument):
         return None
-    return "".join(ast.literal_eval(each) for each in re.findall(r'"(?:\\.|[^"\\])*"', argument))
+    return "".join(ast.literal_eval(each) for each in re.findall(cpp.STRING, argument))
+
+
+def strings(given):
+    """The texts of those arguments that are literals."""
+    return [each for each in map(string, given) if each is not None]
 
 
 def signature_of(arguments_given, is_static):
     """The Python signature that a binding has."""
     parts = [] if is_static else ["self"]
     for each in arguments_given:
-        given = re.match(r'nb::sig\(\s*"(.*)"\s*\)$', each, re.S)
-        if given:
-            shown = re.sub(r'"\s*"', "", given[1]).replace('\\"', '"')
+        if each.startswith("nb::sig("):
+            shown = string(each[len("nb::sig("):-1].strip())
             return shown[shown.index("("):]
         argument = re.match(r'nb::arg\("(\w+)"\)(?:\.none\(\))?(?:\s*=\s*(.*))?$', each, re.S)
         if argument:
@@ -77,13 +68,13 @@ def bound(source):
     current = None
     for match in BINDING.finditer(source):
         given = arguments(source, match.end())
-        texts = [each for each in map(string, given[1:]) if each is not None]
+        texts = strings(given[1:])
         call = match[0].rstrip("( \n")
         if call.startswith("nb::class_"):
             current = Item("class", string(given[1]), text=texts[-1] if len(texts) > 1 else "")
             yield current
         elif match[1] == "module" or call.startswith("def_function"):
-            names = [each for each in map(string, given) if each is not None]
+            names = strings(given)
             shown = names[1] if match[2] else names[0]
             text = names[-1] if len(names) > 1 + bool(match[2]) else ""
             yield Item("function", shown, signature_of(given, True), text)
@@ -94,7 +85,7 @@ def bound(source):
 
 
 def add_member(current, call, given):
-    names = [each for each in map(string, given) if each is not None]
+    names = strings(given)
     name = names[MADE_BY.get(call, 0)] if len(names) > MADE_BY.get(call, 0) else ""
     text = names[-1] if len(names) > MADE_BY.get(call, 0) + 1 else ""
     if call in ("def_init", "def_new"):
@@ -158,7 +149,7 @@ def of_file(path):
 
 
 def exported(path):
-    """What `__all__` of a module names."""
+    """The names in `__all__` of a module."""
     for node in ast.parse(path.read_text()).body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
             return [each.value for each in node.value.elts if isinstance(each, ast.Constant)]
@@ -206,18 +197,14 @@ def store_connect(sources):
     text = next(path for path in sources if path.name == "py_store.cpp").read_text()
     begin = text.index('.def_static("connect_store"')
     given = arguments(text, text.index("(", begin) + 1)
-    return signature_of(given, True), next(
-        (string(each) for each in reversed(given) if string(each)), "")
+    return signature_of(given, True), strings(given)[-1]
 
 
 def rows(item, module_name, indent=""):
     """The directives of Sphinx's that describe an item."""
-    kinds = {"property": "property", "attribute": "attribute", "staticmethod": "staticmethod",
-             "classmethod": "classmethod"}
-    kind = kinds.get(item.kind, item.kind)
     of_type = item.kind in ("property", "attribute")
     signature = "" if of_type else item.signature
-    yield f"{indent}.. py:{kind}:: {item.name}{signature.replace('self, ', '').replace('(self)', '()')}"
+    yield f"{indent}.. py:{item.kind}:: {item.name}{signature.replace('self, ', '').replace('(self)', '()')}"
     if not indent:
         yield f"   :module: {module_name}"
     shown = item.signature.removeprefix("() -> ") if of_type else ""

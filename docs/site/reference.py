@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reference: takes what is nobody's business out of Doxygen's XML, and writes a page for each
-header and each module of Python."""
+"""The reference: takes internals out of Doxygen's XML, and writes a page for each header and each
+module of Python."""
 import pathlib
 import re
 import xml.etree.ElementTree
@@ -27,7 +27,7 @@ def compounds():
 
 
 def strip():
-    """Leaves what users may name, in the page of the header that defines it."""
+    """Leaves the names that users may use, each in the page of the header that defines it."""
     known = {compound.get("id"): compound for _, compound, _ in compounds()}
     header_of = {name: each.find("location").get("file") for name, each in known.items()
                  if each.find("location") is not None}
@@ -37,7 +37,9 @@ def strip():
                 compound.remove(section)
             for member in section.findall("memberdef"):
                 member.set("inline", "no")
-                if member.get("kind") == "friend" or is_internal(member):
+                # A macro without a comment guards a header or stands for nothing.
+                if member.get("kind") == "friend" or (
+                        member.get("kind") == "define" and not is_documented(member)):
                     section.remove(member)
         for inner in compound.findall("innerclass"):
             is_file = compound.get("kind") == "file"
@@ -87,13 +89,8 @@ def in_order(compound):
             compound.insert(at, section)
 
 
-def is_internal(member):
-    """Macros that guard a header or stand for nothing."""
-    return member.get("kind") == "define" and not is_documented(member)
-
-
 def by_header():
-    """What each header's file has in XML: the compound, its public types in order, its concepts."""
+    """The XML of each header: the compound, its public types in order, its concepts."""
     found, concepts = {}, {}
     for _, compound, _ in compounds():
         header = compound.find("location")
@@ -110,8 +107,8 @@ def words(element):
     return " ".join("".join(element.itertext()).split()) if element is not None else ""
 
 
-def title(text, line="="):
-    return f"{text}\n{line * len(text)}\n"
+def title(text):
+    return f"{text}\n{'=' * len(text)}\n"
 
 
 def header_page(entry, concepts):

@@ -16,35 +16,28 @@ PAGE = re.compile(r"(\bdocs/[\w/-]+\.md\b)")
 
 
 def without_arguments(name):
-    while "<" in name:
-        shorter = re.sub(r"<[^<>]*>", "", name)
-        if shorter == name:
-            return name
+    while (shorter := re.sub(r"<[^<>]*>", "", name)) != name:
         name = shorter
     return name
 
 
 class Names:
-    """Where each name of the reference is described: the page and the anchor."""
+    """The page and the anchor of each name of the reference."""
 
     def __init__(self, env):
         self.cpp, self.c, self.python = {}, {}, {}
         for name, _, kind, doc, anchor, _ in env.domains["cpp"].get_objects():
             plain = re.sub(r"^carillon::", "", without_arguments(name))
             if kind not in ("templateParam", "functionParam"):
-                self.add(self.cpp, plain, kind, doc, anchor)
-                self.add(self.cpp, plain.replace("detail::", ""), kind, doc, anchor)
+                self.cpp.setdefault(plain, (kind, doc, anchor))
+                self.cpp.setdefault(plain.replace("detail::", ""), (kind, doc, anchor))
         for name, _, kind, doc, anchor, _ in env.domains["c"].get_objects():
             if kind != "functionParam" and "." not in name:
-                self.add(self.c, name, kind, doc, anchor)
+                self.c.setdefault(name, (kind, doc, anchor))
         for name, _, kind, doc, anchor, _ in env.domains["py"].get_objects():
             plain = re.sub(r"^carillon\.(errors\.|vkgdr\.)?", "", name)
             if kind != "module":
-                self.add(self.python, plain, kind, doc, anchor)
-
-    @staticmethod
-    def add(names, name, kind, doc, anchor):
-        names.setdefault(name, (kind, doc, anchor))
+                self.python.setdefault(plain, (kind, doc, anchor))
 
     def find(self, text, in_python, in_c):
         """The page and anchor of what the text names; None if it names nothing for certain."""

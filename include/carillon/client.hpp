@@ -89,8 +89,8 @@ class Client {
         });
     }
 
-    // Runs everything that a call runs except sending and taking, and changes nothing: afterwards
-    // the code and data of a call are in the CPU's caches. Call it every few microseconds in the
+    // Touches the same code and data as a call, and sends nothing. The next call finds them in the
+    // CPU's caches. Call it every few microseconds in the
     // loop that waits for the next event. It takes tens of nanoseconds and may be called between
     // any two calls, also while replies are outstanding. It does not throw if the kernel has ended.
     void warm() {

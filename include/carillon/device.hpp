@@ -31,7 +31,7 @@ struct DeviceAccess;
 enum class DeviceMemory : std::uint8_t {
     automatic,  // mapped if available, otherwise host (see DeviceInfo::why_host_memory)
     mapped,     // GPU memory that is mapped into the CPU
-    host,       // page-locked host memory, which the GPU polls across the bus
+    host,       // pinned host memory, which the GPU polls across the bus
 };
 
 // The options of Device::open.
@@ -99,9 +99,9 @@ class CARILLON_LAYOUT Device {
     // chose. `size` is in bytes, over 0. Throws UsageError, OutOfMemoryError with the heap's size
     // and budget, VulkanError, CudaError.
     [[nodiscard]] Memory allocate(std::size_t size) const;
-    // Allocates page-locked host memory that the device can address. Throws what allocate() throws.
+    // Allocates pinned host memory that the device can address. Throws what allocate() throws.
     [[nodiscard]] Memory allocate_host(std::size_t size) const;
-    // Allocates page-locked shared memory of a fixed size for processes without CUDA, which map it
+    // Allocates pinned shared memory of a fixed size for processes without CUDA, which map it
     // by the descriptor of Memory::export_fd. It is registered like memory for register_host(), so
     // allocate it before kernels start. Throws what allocate() throws, SystemError.
     [[nodiscard]] Memory allocate_shared_host(std::size_t size) const;

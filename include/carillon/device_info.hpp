@@ -40,7 +40,7 @@ enum class MemorySource : std::uint8_t {
     vulkan,   // Vulkan's device-local mappable memory; its CPU driver's for the emulated device
     dma_buf,  // CUDA memory, mapped through its dma-buf
     gdrcopy,  // CUDA memory, mapped by gdrcopy
-    host,     // page-locked host memory
+    host,     // pinned host memory
     memfd,    // shared memory, for the emulated device
 };
 
@@ -55,7 +55,7 @@ struct DeviceInfo {
     bool emulated = false;
     std::string why_emulated;  // the reason if "best" did not find a GPU; empty otherwise
 
-    // The reason if a GPU's rings lie in page-locked host memory; empty otherwise.
+    // The reason if a GPU's rings lie in pinned host memory; empty otherwise.
     std::string why_host_memory;
     MemorySource memory_source = MemorySource::unknown;
     bool coherent = true;       // false: the library flushes and invalidates

@@ -20,7 +20,7 @@
 namespace carillon {
 
 struct DeviceWriterOptions {
-    // The writer's page-locked memory. Bytes of memory that is not page-locked are copied into one
+    // The writer's pinned memory. Bytes of memory that is not pinned are copied into one
     // of `chunks` chunks while the device fetches from the others.
     std::size_t chunk = std::size_t{64} << 10;  // bytes
     unsigned chunks = 8;
@@ -41,7 +41,7 @@ class WriterClient : public CopyKernel {
     // A copy: its target, its source and its size.
     struct Copy {
         std::uintptr_t to;                // the device's address
-        std::uintptr_t from;              // the device's address of page-locked memory
+        std::uintptr_t from;              // the device's address of pinned memory
         std::byte const* host = nullptr;  // instead: memory that goes through the chunks
         std::size_t left;                 // bytes that were not requested yet
         std::size_t piece = 0;            // bytes of one request
@@ -52,7 +52,7 @@ class WriterClient : public CopyKernel {
     [[nodiscard]] WriterBody body() const { return {blocks()}; }
 
     // Makes a copy to a range of device memory or to an address, from any memory or from
-    // page-locked memory. Throws UsageError for a range outside a memory, memory of another device,
+    // pinned memory. Throws UsageError for a range outside a memory, memory of another device,
     // null pointers, and more bytes than a program can address.
     [[nodiscard]] Copy copy(Memory const& to, std::size_t offset,
                             std::span<std::byte const> from) const;
@@ -62,7 +62,7 @@ class WriterClient : public CopyKernel {
     [[nodiscard]] static Copy copy(void* to, void const* from, std::size_t size);
     // Waits until the copy is complete.
     void write(Copy copy, std::chrono::nanoseconds timeout);
-    // Waits until all of the copy has been requested from the blocks; its source is page-locked.
+    // Waits until all of the copy has been requested from the blocks; its source is pinned.
     [[nodiscard]] Ticket submit(Copy copy, std::chrono::nanoseconds timeout);
     [[nodiscard]] bool try_wait(Ticket const& ticket);
     void wait(Ticket const& ticket, std::chrono::nanoseconds timeout);
@@ -109,7 +109,7 @@ inline namespace CARILLON_TOOLCHAIN {
 class DeviceWriter {
    public:
     // From this size on, a copy by the kernel is faster than one by the CPU (copy_to_device). The
-    // first is for page-locked memory, the second for other memory, which the CPU has to copy in
+    // first is for pinned memory, the second for other memory, which the CPU has to copy in
     // any case. The first was measured on an H200 with memory of Device::allocate_host, and is an
     // estimate for registered memory.
     static constexpr std::size_t turning_point = std::size_t{128} << 10;
@@ -136,7 +136,7 @@ class DeviceWriter {
         detail::in_call("DeviceWriter::write", *this,
                         [&] { client_->write(client_->copy(to, offset, from), timeout); });
     }
-    // Copies from page-locked memory, from which the device fetches directly: `size` bytes from
+    // Copies from pinned memory, from which the device fetches directly: `size` bytes from
     // byte `from_offset` on, of memory from Device::allocate_host or Device::register_host. When it
     // returns, `from` may be written again. After a TimeoutError the device may fetch from it until
     // a later call has waited for that.
@@ -147,7 +147,7 @@ class DeviceWriter {
         });
     }
     // Both copies for memory that is not a Memory. `to` is an address of the device, of any
-    // alignment. In the second form `from` is the device's address of page-locked and mapped host
+    // alignment. In the second form `from` is the device's address of pinned and mapped host
     // memory (cuMemHostGetDevicePointer). A wrong address is a kernel fault.
     void write(void* to, std::span<std::byte const> from, std::chrono::nanoseconds timeout) {
         detail::in_call("DeviceWriter::write", *this,
@@ -158,7 +158,7 @@ class DeviceWriter {
                         [&] { client_->write(client_->copy(to, from, size), timeout); });
     }
 
-    // Requests a copy from page-locked memory. It waits only for room for the request, which is
+    // Requests a copy from pinned memory. It waits only for room for the request, which is
     // usually free at once. Leave `from` unchanged until the copy is complete (a Memory that is
     // destroyed meanwhile stays while a kernel lives). Do not let two outstanding copies write the
     // same bytes: their order is unspecified. Throws what write() throws.
@@ -223,7 +223,7 @@ inline void copy_to_device(Memory const& to, std::size_t offset, std::span<std::
                               DeviceWriter::turning_point_of_chunks, timeout);
     });
 }
-// Copies page-locked memory, from byte `from_offset` on. For it the writer is faster from a smaller
+// Copies pinned memory, from byte `from_offset` on. For it the writer is faster from a smaller
 // size on.
 inline void copy_to_device(Memory const& to, std::size_t offset, Memory const& from,
                            std::size_t from_offset, std::size_t size, DeviceWriter& writer,

@@ -23,8 +23,8 @@ class Lender;
 class CARILLON_LAYOUT Device;
 
 // Memory that both the CPU and the device address: device memory mapped into the CPU
-// (Device::allocate) or page-locked host memory (Device::allocate_host, allocate_shared_host), both
-// zeroed when new; or page-locked memory of the caller (Device::register_host), which keeps its
+// (Device::allocate) or pinned host memory (Device::allocate_host, allocate_shared_host), both
+// zeroed when new; or pinned memory of the caller (Device::register_host), which keeps its
 // content.
 //
 // The destructor frees or unregisters the memory, unless a kernel lives on the device: the CUDA

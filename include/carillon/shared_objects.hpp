@@ -5,10 +5,11 @@
 // The owner makes them, passes their device ends to the kernel and shares them by name
 // (Server::add). A client gets a Mailbox, a Ring or a ChunkRing (Connection::mailbox, ring,
 // chunk_ring). One client at a time has the object, in its own memory, and finds it empty. The next
-// client is refused until the device's end has looked at the object and left the last client's
-// memory. Therefore a handler must also look in its idle(): otherwise no client gets in between two
-// requests. With a mailbox only a client of another user is refused. A mailbox from the device has
-// any number of clients that read it, and none that writes it.
+// client waits until the device's end has looked at the object and left the last client's memory;
+// the owner refuses it if that takes seconds. Therefore a handler must also look in its idle():
+// otherwise no client gets in between two requests. With a mailbox only a client of another user is
+// refused. A mailbox from the device has any number of clients that read it, and none that writes
+// it.
 #pragma once
 
 #include <cstdint>

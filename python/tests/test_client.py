@@ -196,7 +196,7 @@ def test_wrong_messages(kernel: carillon.PersistentKernel) -> None:
 
 @pytest.mark.parametrize("timeout", [-1.0, float("nan")])
 def test_timeouts_that_are_none(kernel: carillon.PersistentKernel, timeout: float) -> None:
-    with pytest.raises(carillon.UsageError, match="seconds from 0 on"):
+    with pytest.raises(carillon.UsageError, match="seconds from 0 or"):
         kernel.client().call((1.0, 3.0), timeout)
 
 
@@ -228,7 +228,7 @@ def test_members_that_a_dataclass_cannot_have(device: carillon.Device, scalar: o
 
 
 def test_a_handler_that_cannot_be_called(device: carillon.Device) -> None:
-    with pytest.raises(carillon.UsageError, match="cannot be called"):
+    with pytest.raises(carillon.UsageError, match="is not callable"):
         carillon.PersistentKernel(device, 3, request=8, reply=8)  # type: ignore[arg-type]
 
 
@@ -752,7 +752,7 @@ def test_calls_that_sent_nothing_say_what_has_the_room(
         assert not error.value.sent
     assert client.counters.submitted == len(held)
     assert client.wait(held.pop(0)) == bytes(8)
-    with pytest.raises(carillon.TimeoutError, match="replies have not come") as sent:
+    with pytest.raises(carillon.TimeoutError, match="replies did not come") as sent:
         client.call_many(bytes(24), timeout)
     assert sent.value.sent
 

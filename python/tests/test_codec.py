@@ -157,7 +157,7 @@ def test_what_members_raise_is_not_lost(message: Any, value: Any) -> None:
 @pytest.mark.parametrize("message", [8, PAIR, Numbers])
 @pytest.mark.parametrize("size", [0, 1, 4096])
 def test_bytes_of_another_size_are_no_message(message: Any, size: int) -> None:
-    with pytest.raises(carillon.UsageError, match=f"message: it has {size} bytes, not"):
+    with pytest.raises(carillon.UsageError, match=f"message: the message has {size} bytes, not"):
         codec(message).decode(bytes(size))
 
 
@@ -278,7 +278,9 @@ def test_a_dataclass_that_may_take_more_than_its_members(owner: Any) -> None:
 @pytest.mark.parametrize("hint", ["NoSuchName", "no name", "carillon.nothing"])
 def test_a_members_type_that_nobody_can_tell(device: carillon.Device, hint: str) -> None:
     owner = type("Owner", (), {"__annotations__": {"a": hint}, "__module__": __name__})
-    with pytest.raises(carillon.UsageError, match="^Ring: the types of Owner's members"):
+    with pytest.raises(
+        carillon.UsageError, match="^Ring: cannot find the types of Owner's members"
+    ):
         carillon.Ring(device, dataclasses.dataclass(owner))
 
 

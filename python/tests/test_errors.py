@@ -94,7 +94,7 @@ def test_any_time_is_in_seconds(kernel: carillon.PersistentKernel) -> None:
 def test_arguments_of_other_types(
     device: carillon.Device, kernel: carillon.PersistentKernel
 ) -> None:
-    whole = "a whole number from 0 to"
+    whole = "expected a whole number from 0 to"
     other: Any = None
     memory, store = device.allocate(64), carillon.Store(device, bytes=1 << 20)
     ring, chunks = carillon.Ring(device, 4, "to_host"), carillon.ChunkRing(device, chunk_bytes=64)
@@ -137,7 +137,10 @@ def test_arguments_of_other_types(
             "PersistentKernel.client: block is None: expected a whole number",
         ),
         (lambda: kernel.client().wait(other), "Client.wait: ticket is None: expected a Ticket"),
-        (lambda: kernel.client().try_take_many(other), "Client.try_take_many: tickets is None: a"),
+        (
+            lambda: kernel.client().try_take_many(other),
+            "Client.try_take_many: tickets is None: expected",
+        ),
         (
             lambda: kernel.client().abandon(other),
             "Client.abandon: ticket is None: expected a Ticket",
@@ -180,10 +183,16 @@ def test_arguments_of_other_types(
         ),
         (lambda: connect(name="\udcff"), r"connect: name is '\udcff': expected text in UTF-8"),
         (lambda: connect_store(owner_user=-1), f"connect_store: owner_user is -1: {whole}"),
-        (lambda: store.get(other), "Store.get: id is None: expected a number or a name"),
-        (lambda: store.get(-1), "Store.get: id is -1: expected a number or a name"),
-        (lambda: store.remove(other), "Store.remove: id is None: expected a number or a name"),
-        (lambda: store.remove(name=other), "Store.remove: id is None: expected a number or a name"),
+        (lambda: store.get(other), "Store.get: id is None: expected a buffer's number or name"),
+        (lambda: store.get(-1), "Store.get: id is -1: expected a buffer's number or name"),
+        (
+            lambda: store.remove(other),
+            "Store.remove: id is None: expected a buffer's number or name",
+        ),
+        (
+            lambda: store.remove(name=other),
+            "Store.remove: id is None: expected a buffer's number or name",
+        ),
         (
             lambda: compiled(other),
             "compile_handler: device is None: expected a Device or a compute",

@@ -93,9 +93,9 @@ def test_texts_and_options_that_are_none(nvrtc: None) -> None:
             carillon.compile_handler(90, text, request=TICK, reply=QUOTE, **options)
         assert caught.value.call == "compile_handler"
 
-    refused("the handler's text has a byte 0", REPRICE + "\0")
-    refused("the text before the handler has a byte 0", before="\0")
-    refused("a compiler option has a byte 0", compiler_options=["-DX\0"])
+    refused("the handler's text contains a byte 0", REPRICE + "\0")
+    refused("the text before the handler contains a byte 0", before="\0")
+    refused("a compiler option contains a byte 0", compiler_options=["-DX\0"])
     refused("rejects these compiler options.*nonsense", compiler_options=["--nonsense"])
 
 
@@ -168,7 +168,7 @@ def test_layouts_that_no_struct_has_are_refused() -> None:
     refused([("b", "<f8"), ("a", "u1")], "Request has 9 bytes, but C")
     refused([("a", ">f8")], "Request.a is of >f8, which has no CUDA")
     refused([("a", "<f2")], "Request.a is of float16, which has no CUDA")
-    refused([("a b", "<f8")], "Request.a b has a name that is none")
+    refused([("a b", "<f8")], "Request.a b has a name that is not valid")
     refused({"names": ["a", "b"], "formats": ["<i4", "<i4"], "offsets": [4, 0]}, "Request.b is at")
 
 

@@ -171,7 +171,7 @@ def test_free_is_refused_while_a_view_lives(
 ) -> None:
     kept = view(memory)
     assert memory.views > 0
-    with pytest.raises(carillon.UsageError, match="Memory.free: it has 1 view still"):
+    with pytest.raises(carillon.UsageError, match="Memory.free: the memory still has 1 view"):
         memory.free()
     assert not memory.freed
     del kept

@@ -137,7 +137,7 @@ def test_a_named_tuple_of_another_order_is_no_record(device: carillon.Device) ->
         ((np.array("1"), 1, b"B"), "price is array.*: expected a number"),
         ((np.array([1.0]), 1, b"B"), "price is array.*: expected a number"),
         ((np.timedelta64(5), 1, b"B"), "price is .*: expected a number"),
-        ((np.ma.array(1.0, mask=True), 1, b"B"), "(?s)price is .*: values without a mask"),
+        ((np.ma.array(1.0, mask=True), 1, b"B"), "(?s)price is .*: expected values without a mask"),
         ((1.0, 1, b"BUY"), "side is b'BUY': expected at most 1 bytes"),
         ((1.0, 1, "BUY"), "side is 'BUY': expected at most 1 bytes"),
         ((1.0, 1, 66), "side is 66: expected at most 1 bytes"),

@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What scripts/summarize, scripts/plot and scripts/prose are made of. Standard library only, except
-drawing.py, which needs matplotlib."""
+"""The parts of scripts/summarize and scripts/prose. All but drawing.py, which needs matplotlib, use the
+standard library only."""

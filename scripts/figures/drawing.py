@@ -3,8 +3,11 @@
 they are readable on a dark page too."""
 
 import json
+import sys
 
 import matplotlib
+
+from figures import plots
 
 matplotlib.use("svg")
 from matplotlib import pyplot, ticker  # noqa: E402  (the backend comes first)
@@ -178,18 +181,7 @@ def copies(axes, folder):
             axes.plot(*zip(*rows), marker=marker, markersize=4, label=label, color=colour, linestyle=style)
     axes.set(yscale="log", xlabel="size of a copy, bytes", ylabel="bandwidth, GB/s", title=title(report, "Copies"))
     axes.set_xscale("log", base=2)
-    sizes = {
-        1 << 6: "64",
-        1 << 8: "256",
-        1 << 10: "1 Ki",
-        1 << 12: "4 Ki",
-        1 << 14: "16 Ki",
-        1 << 16: "64 Ki",
-        1 << 18: "256 Ki",
-        1 << 20: "1 Mi",
-        1 << 22: "4 Mi",
-        1 << 24: "16 Mi",
-    }
+    sizes = {1 << bits: f"{1 << bits % 10}{('', ' Ki', ' Mi')[bits // 10]}" for bits in range(6, 25, 2)}
     axes.set_xticks(list(sizes), list(sizes.values()))
     axes.yaxis.set_major_formatter(PLAIN)
 
@@ -251,3 +243,14 @@ def draw(name, results, path, stamp):
     axes.legend(fontsize="small", framealpha=1, markerscale=0.7)
     figure.savefig(path, metadata={"Date": None, "Description": stamp})
     pyplot.close(figure)
+
+
+def draw_all(results, folder):
+    """Draws docs/plots/*.svg; what a result lacks is not drawn."""
+    pinned = plots.MATPLOTLIB.partition("==")[2]
+    if matplotlib.__version__ != pinned:
+        print(f"plots: drawn with matplotlib {matplotlib.__version__}, not with {pinned}", file=sys.stderr)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, sources in plots.SOURCES.items():
+        if (results / f"{sources[0]}.json").exists():
+            draw(name, results, folder / f"{name}.svg", plots.stamp(results, name))

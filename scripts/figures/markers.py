@@ -2,7 +2,7 @@
 """Figures within sentences, between markers on one line:
 <!--= KEY -->1.62 us<!--=-->              a measured one, which scripts/summarize fills in (values.py)
 <!--c FILE IDENTIFIER -->50 us<!--c-->     a constant of the code: FILE has IDENTIFIER, and there the number
-<!--n REASON -->30 minutes<!--n-->         what is neither, and why it may be typed"""
+<!--n REASON -->30 minutes<!--n-->         neither of the two, and why it may be typed"""
 
 import re
 
@@ -20,9 +20,9 @@ def inside(page_text):
 
 
 def malformed(text):
-    """Line and text of what is wrong with the form of a page's markers."""
+    """Line and text of each problem with the form of a page's markers."""
     prose = markdown.prose(text)
-    rest = markdown.mask(MARKER, prose)
+    rest = markdown.mask(prose, MARKER)
     for match in ANY.finditer(rest):
         yield markdown.line_of(text, match.start()), f"{match[0]} has no partner on its line"
     for match in AT_BEGINNING.finditer(prose):
@@ -37,7 +37,7 @@ def malformed(text):
 
 
 def filled(text, folder):
-    """The page with its measured figures filled in, and what can't be: line and text."""
+    """The page with its measured figures filled in, and line and text of each key without a value."""
     parts, problems, end = [], [], 0
     for match in inside(text):
         if match[1] != "=":
@@ -50,17 +50,3 @@ def filled(text, folder):
         parts += [text[end : match.start(3)], value]
         end = match.end(3)
     return "".join([*parts, text[end:]]), problems
-
-
-def reflowed(text):
-    """The page with a word of the line before moved in front of each marker that begins a line, where
-    that is plain: the line before is of the same paragraph and ends in a plain word."""
-    lines = text.split("\n")
-    wrong = {markdown.line_of(text, match.end()) for match in AT_BEGINNING.finditer(markdown.prose(text))}
-    for number in sorted(wrong):
-        before, here = lines[number - 2] if number > 1 else "", lines[number - 1]
-        moved = re.fullmatch(r"(?![#|>])(.*[^\s]) ([\w(][\w.,;:()'-]*)", before)
-        begins = re.fullmatch(r"([ \t]*)(<!--.*)", here)
-        if moved and begins and moved[1].strip() not in ("-", "*", "+"):
-            lines[number - 2], lines[number - 1] = moved[1], f"{begins[1]}{moved[2]} {begins[2]}"
-    return "\n".join(lines)

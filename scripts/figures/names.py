@@ -40,10 +40,6 @@ ROWS = {
     "try-push-single": "`try_push`, per message",
     "try-push-batched": "`try_push_n` with 64 messages, per message",
     "store-fence": "limit: a 64-byte store and its fence",
-    "host-ring": "a ring between two CPU threads",
-    "host-ring-rtt": "a round trip through rings between two CPU threads",
-    "boost-spsc": "`boost::lockfree::spsc_queue` between two CPU threads",
-    "boost-spsc-rtt": "a round trip through two `boost::lockfree::spsc_queue`",
     "idle": "one call at a time",
 }
 PATTERNS = (
@@ -108,7 +104,11 @@ SHORT = (
     ("users", "call-768/768", "Carillon: `call`, 768 bytes each way"),
     ("users", "pool-8-threads", "Carillon: 8 threads at once that share the blocks of one kernel, each call"),
     ("users", "call-after-sleep", "Carillon: the first call after the thread slept {pause}"),
-    ("results", "raw-flag-near", "Lower bound: a bare 4-byte flag each way, no queue and no handler (the method of gdrcopy's pplat, our code)"),
+    (
+        "results",
+        "raw-flag-near",
+        "Lower bound: a bare 4-byte flag each way, no queue and no handler (the method of gdrcopy's pplat, our code)",
+    ),
     ("results", "pinned-flag", "Alternative: 4-byte flags in pinned host memory, polled by hand"),
     ("results", "stream-write", "Alternative: `cuStreamWriteValue32` to a running kernel, 4 bytes"),
     ("results", "graph-sync", "Alternative: an empty CUDA graph, launched and waited for"),
@@ -134,7 +134,3 @@ def plain(name):
             text = re.sub(r"\b1 (thread|byte)s\b", r"1 \1", match.expand(text))
             return text.replace("1 thread, each", "1 thread,")
     return None
-
-
-def plain_ipc(name):
-    return IPC.get(name)

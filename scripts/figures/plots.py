@@ -9,14 +9,14 @@ import re
 MATPLOTLIB = "matplotlib==3.11.2"
 # Each plot, and the results files that it shows.
 SOURCES = {"round-trip-tails": ("rtt", "peers"), "load": ("load",), "copy": ("copy",), "producers": ("rate",)}
-CODE = (pathlib.Path(__file__).with_name("drawing.py"), pathlib.Path(__file__).with_name("names.py"))
+CODE = pathlib.Path(__file__).with_name("drawing.py")
 STAMP = re.compile(r"made of [\w, ]+: ([0-9a-f]{64})")
 
 
 def stamp(folder, name):
-    """What a plot's metadata say of its origin."""
+    """The text of a plot's metadata that names its results files and their hash."""
     digest = hashlib.sha256()
-    for path in (*(folder / f"{source}.json" for source in SOURCES[name]), *CODE):
+    for path in (*(folder / f"{source}.json" for source in SOURCES[name]), CODE):
         digest.update(path.read_bytes() if path.exists() else b"")
         digest.update(b"\0")
     return f"made of {', '.join(SOURCES[name])}: {digest.hexdigest()}"

@@ -5,7 +5,7 @@ a table, a comment. It begins a sentence, whatever its first letter."""
 
 import re
 
-from figures import markdown
+from figures import cpp, markdown
 
 BEGINNINGS = re.compile(r"(of|as|what|those|the same|where|who)\b", re.I)
 # The end of a sentence, where the next one begins with a capital, a number or code.
@@ -17,13 +17,12 @@ LINK = re.compile(r"!?\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])")
 ITEM = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+")
 SEPARATOR = re.compile(r"^\s*\|?[\s:|-]+\|[\s:|-]*$")
 COMMAND = re.compile(r"^[@\\](?:t?param(?:\[[\w,]+\])?\s+\S+|throws?\s+\S+|[a-z]+)\s*")
-STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
-HELP = re.compile(r"\b(?:add_option|add_number|add_time|add_flag|add_subcommand|add_option_group|description|footer)\w*(?:<[^()]*?>)?\s*\(")
+HELP = re.compile(r"\b(?:add_(?:option|number|time|flag|subcommand)|description|footer)\w*(?:<[^()]*?>)?\s*\(")
 
 
 def plain(text):
-    """A line of Markdown or of a comment, as it is read: code is a word."""
-    text = re.sub(r"(`+)[^`]+?\1", "Code", text)
+    """Markdown or a line of a comment, as it is read: code, which may go on in the next line, is a word."""
+    text = markdown.CODE.sub(lambda match: "Code" + "\n" * match[0].count("\n"), text)
     text = re.sub(r"<!--.*?-->", "", text)
     text = LINK.sub(r"\1", text)
     return re.sub(r"<[a-z/][^>]*>|\*+|(?<!\w)_+|_+(?!\w)", "", text)
@@ -56,11 +55,7 @@ def cells(line):
 
 def markdown_pieces(text):
     """Headings and heads of tables are no sentences; generated blocks are not what somebody wrote."""
-    for pattern in (markdown.FENCE, markdown.BLOCK):
-        text = markdown.mask(pattern, text)
-    # Code may go on in the next line.
-    text = markdown.CODE.sub(lambda match: "Code" + "\n" * match[0].count("\n"), text)
-    lines = plain(text).split("\n")
+    lines = plain(markdown.mask(text, markdown.FENCE, markdown.BLOCK)).split("\n")
     piece = []
     for number, line in enumerate(lines, 1):
         following = lines[number] if number < len(lines) else ""
@@ -79,7 +74,7 @@ def comments(text):
     """Line number, column and text of each line of comment; None between comments."""
     in_block = False
     for number, line in enumerate(text.split("\n"), 1):
-        bare = STRING.sub(lambda match: '"' + "_" * (len(match[0]) - 2) + '"', line)
+        bare = re.sub(cpp.STRING, lambda match: "_" * len(match[0]), line)
         if in_block:
             body, closed, _ = line.partition("*/")
             yield number, 0, re.sub(r"^\s*\*( |$)", "", body), False
@@ -132,30 +127,14 @@ def header_pieces(text):
     yield piece
 
 
-def arguments(text, start):
-    """The text of a call from behind its opening parenthesis to the closing one."""
-    bare = STRING.sub(lambda match: '"' + "_" * (len(match[0]) - 2) + '"', text[start:])
-    depth = 1
-    for offset, letter in enumerate(bare):
-        depth += (letter == "(") - (letter == ")")
-        if depth == 0:
-            return text[start : start + offset]
-    return text[start:]
-
-
-def literals(text, start=0):
-    """Offset and content of string literals; adjacent ones are one."""
-    for match in re.finditer(r'"(?:[^"\\\n]|\\.)*"(?:\s*"(?:[^"\\\n]|\\.)*")*', text):
-        yield start + match.start(), "".join(part[1:-1] for part in STRING.findall(match[0]))
-
-
 def help_pieces(text, is_list_of_commands=False):
     """The texts of options and commands in a source file. `is_list_of_commands`: all its strings."""
-    text = re.sub(r"(?m)^\s*//.*$", lambda match: " " * len(match[0]), text)
+    text = markdown.mask(text, re.compile(r"^\s*//.*$" + r"|^#.*$" * is_list_of_commands, re.M))
     if is_list_of_commands:
-        found = literals(re.sub(r"(?m)^#.*$", lambda match: " " * len(match[0]), text))
+        found = cpp.strings(text)
     else:
-        found = (each for match in HELP.finditer(text) for each in literals(arguments(text, match.end()), match.end()))
-    for offset, content in found:
-        if not content.startswith("-"):
-            yield [(text.count("\n", 0, offset) + 1, content)]
+        calls = (each for match in HELP.finditer(text) for each in cpp.arguments(text, match.end()))
+        found = ((begin + offset, said) for begin, each in calls for offset, said in cpp.strings(each))
+    for offset, said in found:
+        if not said.startswith("-"):
+            yield [(markdown.line_of(text, offset), said)]

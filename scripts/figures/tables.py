@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The generated parts of pages: what stands between `<!-- NAME: begin -->` and `<!-- NAME: end -->`
-is what BLOCKS[NAME] returns."""
+"""The generated parts of pages: BLOCKS[NAME] returns the text between `<!-- NAME: begin -->` and
+`<!-- NAME: end -->`."""
 
 import functools
 import json
@@ -12,8 +12,8 @@ from figures.values import digits
 
 OTHERS = ("mutants",)  # blocks that scripts/mutants fills
 NOT_MEASURED = "Not measured yet."
-LATENCIES = ("min_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns")
 HEADS = {"min_ns": "min", "p50_ns": "p50", "p90_ns": "p90", "p99_ns": "p99", "p999_ns": "p99.9", "max_ns": "max"}
+LATENCIES = tuple(HEADS)
 FIGURES = {
     "partly_seen": "lines partly there",
     "quads_torn": "quads torn",
@@ -104,7 +104,7 @@ def summary(folder):
 
 
 def machine(env, commit=None):
-    """Where and of what figures are."""
+    """The machine, the date and the commit that figures belong to."""
     emulated = " (EMULATED: threads of the CPU)" if env.get("emulated") else ""
     parts = [
         f"{env['device']}{emulated}",
@@ -125,8 +125,19 @@ def table(heads, rows):
     return lines + [f"| {' | '.join(row)} |" for row in rows]
 
 
+def titled(report, text, heads, rows):
+    """A table, and above it the machine of its figures and what they are."""
+    if not rows:
+        return NOT_MEASURED
+    return "\n".join([f"{machine(report['environment'])}{text}", "", *table(heads, rows)])
+
+
 def latency_row(row, what, columns=LATENCIES):
     return [what, *(us(row[key]) if key in row else "" for key in columns)]
+
+
+def latency_heads(columns=LATENCIES):
+    return [HEADS[key] for key in columns]
 
 
 def capital(text):
@@ -159,7 +170,7 @@ def headline(folder):
 
 
 def short(folder):
-    """Round trips for who reads one page, beside the alternatives."""
+    """README.md's table: round trips beside the alternatives."""
     rtt, peers = folder.read("rtt"), folder.peers
     columns = ("p50_ns", "p99_ns", "p999_ns")
     parts = {
@@ -167,17 +178,15 @@ def short(folder):
         "users": by_name(rtt.get("users", [])),
         "peers": by_name(peers.get("results", [])),
     }
-    pause = rtt["environment"].get("pause_ms")
+    pause, processors = (rtt["environment"].get(key) for key in ("pause_ms", "processors"))
     rows = [
         latency_row(parts[part][name], what.format(pause=f"{pause:g} ms" if pause else "some ms"), columns)
         for part, name, what in names.SHORT
         if name in parts[part]
     ]
     lines = [
-        f"From the CPU to a running kernel and back. {machine(rtt['environment'])}; "
-        f"{rtt['environment']['processors']} processors:"
-        if rtt["environment"].get("processors")
-        else f"From the CPU to a running kernel and back. {machine(rtt['environment'])}:",
+        f"From the CPU to a running kernel and back. {machine(rtt['environment'])}"
+        f"{f'; {processors} processors' if processors else ''}:",
         "",
         *table(("", "p50, us", "p99, us", "p99.9, us"), rows),
     ]
@@ -196,8 +205,8 @@ def short(folder):
         where = "" if there == machine(rtt["environment"]) else f" ({there})"
         lines += [
             "",
-            f"Sending without a reply{where}: `try_push` takes {digits(costs['try-push-single'])} ns of the caller's time "
-            f"(a bare 64-byte store and its fence: {digits(costs['store-fence'])} ns), and `try_push_n` of 64 "
+            f"Sending without a reply{where}: `try_push` takes {digits(costs['try-push-single'])} ns of the caller's "
+            f"time (a bare 64-byte store and its fence: {digits(costs['store-fence'])} ns), and `try_push_n` of 64 "
             f"messages takes {digits(costs['try-push-batched'])} ns per message.",
         ]
     return "\n".join(lines)
@@ -210,14 +219,14 @@ def round_trips(folder):
         f"{machine(env)}; {env['store_instruction']} stores; {env['iterations']} round trips each, in {env['rounds']} "
         f"rounds that take turns; microseconds. The clock's own {digits(env['clock_cost_ns'])} ns are in each figure.",
         "",
-        *table(("", *HEADS.values()), [latency_row(row, named(row)) for row in rtt["results"]]),
+        *table(("", *latency_heads()), [latency_row(row, named(row)) for row in rtt["results"]]),
     ]
     return "\n".join(lines)
 
 
 def of_users(which):
     def block(folder):
-        """One of the tables of what users do."""
+        """A table of users' calls."""
         rtt = folder.read("rtt")
         rows = [row for row in rtt.get("users", []) if row["table"] == which]
         if not rows:
@@ -232,7 +241,7 @@ def of_users(which):
             if per_second:
                 cells.append(digits(row["per_second"] / 1e6) if "per_second" in row else "")
             shown.append(cells)
-        heads = ["", *(HEADS[key] for key in columns), *(["million/s"] if per_second else [])]
+        heads = ["", *latency_heads(columns), *(["million/s"] if per_second else [])]
         return "\n".join(table(heads, shown))
 
     return block
@@ -253,47 +262,33 @@ def users(folder):
 
 def rates(folder):
     rate = folder.read("rate")
-    rows = [
-        [named(row), *(digits(row[key] / 1e6) for key in ("per_second", "per_second_min", "per_second_max"))]
-        for row in rate.get("results", [])
-        if "per_second" in row
-    ]
-    costs = [
-        [named(row), *(digits(row[key]) for key in ("ns", "ns_min", "ns_max"))]
-        for row in rate.get("results", [])
-        if "ns" in row
-    ]
-    if not rows:
-        return NOT_MEASURED
-    return "\n".join(
-        [
-            f"{machine(rate['environment'])}:",
-            "",
-            *table(("million per second", "median", "min", "max"), rows),
-            "",
-            *table(("nanoseconds", "median", "min", "max"), costs),
+
+    def rows(key, scale):
+        return [
+            [named(row), *(digits(row[f"{key}{end}"] / scale) for end in ("", "_min", "_max"))]
+            for row in rate.get("results", [])
+            if key in row
         ]
-    )
+
+    per_second = rows("per_second", 1e6)
+    if not per_second:
+        return NOT_MEASURED
+    first = titled(rate, ":", ("million per second", "median", "min", "max"), per_second)
+    return "\n".join([first, "", *table(("nanoseconds", "median", "min", "max"), rows("ns", 1))])
 
 
 def load(folder):
     report = folder.read("load")
+    columns = LATENCIES[1:5]
     rows = [
-        [
-            named(row),
-            digits(row["achieved_per_second"] / 1e6),
-            *(us(row[key]) for key in ("p50_ns", "p90_ns", "p99_ns", "p999_ns")),
-        ]
+        [named(row), *latency_row(row, digits(row["achieved_per_second"] / 1e6), columns)]
         for row in report.get("results", [])
     ]
-    if not rows:
-        return NOT_MEASURED
-    return "\n".join(
-        [
-            f"{machine(report['environment'])}; microseconds from when a call was due until its reply:",
-            "",
-            *table(("", "million/s", "p50", "p90", "p99", "p99.9"), rows),
-        ]
+    return titled(
+        report,
+        "; microseconds from when a call was due until its reply:",
+        ("", "million/s", *latency_heads(columns)),
+        rows,
     )
 
 
@@ -308,9 +303,7 @@ def copies(folder):
     report = folder.read("copy")
     cells = {(row["name"], row["direction"], row["bytes"]): row for row in report.get("results", [])}
     sizes = sorted({key[2] for key in cells})
-    if not cells:
-        return NOT_MEASURED
-    shown = [ways for ways in names.COPIES if any(key[:2] == ways[:2] for key in cells)]
+    shown = [way for way in names.COPIES if any(key[:2] == way[:2] for key in cells)]
     rows = [
         [
             size(count),
@@ -318,26 +311,18 @@ def copies(folder):
         ]
         for count in sizes
     ]
-    return "\n".join([f"{machine(report['environment'])}; GB/s:", "", *table(("", *(way[2] for way in shown)), rows)])
+    return titled(report, "; GB/s:", ("", *(way[2] for way in shown)), rows)
 
 
 def processes(folder):
     report = folder.read("ipc")
     rows = [latency_row(row, named_ipc(row)) for row in report.get("results", [])]
-    if not rows:
-        return NOT_MEASURED
-    return "\n".join(
-        [
-            f"{machine(report['environment'])}; {report['clients']} clients; microseconds:",
-            "",
-            *table(("", *HEADS.values()), rows),
-        ]
-    )
+    return titled(report, f"; {report.get('clients')} clients; microseconds:", ("", *latency_heads()), rows)
 
 
 def named_ipc(row):
     where = {"device": ", rings in GPU memory", "host": ", rings in host memory"}.get(row.get("rings"), "")
-    plain = names.plain_ipc(row["name"])
+    plain = names.IPC.get(row["name"])
     return f"{plain}{where} (`{row['name']}`)" if plain else f"`{row['name']}`{where}"
 
 
@@ -348,13 +333,7 @@ def python(folder):
     if not rows:
         return NOT_MEASURED
     env = report["environment"]
-    return "\n".join(
-        [
-            f"{machine(env)}; Python {env['python']}, NumPy {env['numpy']}; nanoseconds:",
-            "",
-            *table(("", "median"), rows),
-        ]
-    )
+    return titled(report, f"; Python {env['python']}, NumPy {env['numpy']}; nanoseconds:", ("", "median"), rows)
 
 
 def idle(folder):
@@ -367,33 +346,22 @@ def idle(folder):
         ]
         for row in report.get("results", [])
     ]
-    if not rows:
-        return NOT_MEASURED
     without = report.get("power_without_kernel_w")
-    tail = f" The GPU without a kernel takes {digits(without)} W." if without else ""
-    return "\n".join(
-        [
-            f"{machine(report['environment'])}; p50 in microseconds.{tail}",
-            "",
-            *table(
-                (
-                    "waiting policy",
-                    "calls in a row",
-                    "first call after sleeping",
-                    "first call after `warm()`",
-                    "GPU power, W",
-                ),
-                rows,
-            ),
-        ]
+    heads = (
+        "waiting policy",
+        "calls in a row",
+        "first call after sleeping",
+        "first call after `warm()`",
+        "GPU power, W",
     )
+    tail = f" The GPU without a kernel takes {digits(without)} W." if without else ""
+    return titled(report, f"; p50 in microseconds.{tail}", heads, rows)
 
 
 def latency(folder):
     report = folder.read("latency")
     if not report:
         return NOT_MEASURED
-    env = report["environment"]
     columns = ("p50_ns", "p99_ns", "p999_ns", "max_ns")
     rows = [
         [SETTINGS[row["name"]], f"not measured: {row['why_not']}", "", "", ""]
@@ -401,12 +369,9 @@ def latency(folder):
         else latency_row(row, SETTINGS[row["name"]], columns)
         for row in report["results"]
     ]
-    return "\n".join(
-        [
-            f"{machine(env)}; calls of `carillon rtt`, a pause is {digits(env['pause_ms'])} ms; microseconds:",
-            "",
-            *table(("", *(HEADS[column] for column in columns)), rows),
-        ]
+    pause = digits(report["environment"]["pause_ms"])
+    return titled(
+        report, f"; calls of `carillon rtt`, a pause is {pause} ms; microseconds:", ("", *latency_heads(columns)), rows
     )
 
 
@@ -450,7 +415,7 @@ def files(folder):
         if path.name == "summary.json":
             continue
         content = folder.read(path.stem)
-        env = content.get("environment", content) if isinstance(content.get("environment", {}), dict) else content
+        env = content.get("environment", content)
         facts = [env.get(key) or content.get(key) for key in ("device", "date")]
         commit = targets.commit_of(content)
         rows.append(
@@ -489,7 +454,7 @@ def target_tables(folder):
 
 
 def missed(folder):
-    """Why the targets that are missed are missed."""
+    """The reason for each target that is missed."""
     figures = folder.summary
     lines = []
     for target in (each for group in targets.GROUPS.values() for each in group):
@@ -516,11 +481,8 @@ def other_machines(folder):
     for target in targets.ROUND_TRIPS + targets.USERS + targets.SPEED:
         cells = []
         for run in runs:
-            only = targets.Results(folder.path, "of rtt alone", run)
-            content = folder.read(run)
-            only.rows.update(rtt=content["results"], users=content.get("users", []))
             try:
-                measured = target.compute(only)
+                measured = target.compute(targets.Results({"rtt": folder.read(run)}))
             except (KeyError, ZeroDivisionError):
                 cells.append("")
                 continue

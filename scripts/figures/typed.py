@@ -13,7 +13,7 @@ WORDS = (
     r"[GMK]iB/s|[MkK]/s|[MkK] [a-z]+/s|M|thousand|million|billion|%|percent|per cent|times|W|watts?"
 )
 FIGURE = re.compile(rf"{NUMBER}(?:[\s\u00a0-]?(?:{WORDS})(?![\w/])|x(?!\w)|\s?×(?!\s?\d))")
-# Where a figure names nothing that was measured: a link's target, an attribute.
+# Figures in a link's target or an attribute were not measured.
 NO_TEXT = (re.compile(r"\]\([^)\s]*\)"), re.compile(r"<[a-z/][^>\n]*>"), re.compile(r"^\[[^\]]+\]: .*$", re.M))
 NANOSECONDS = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9}
 LONG = {
@@ -78,7 +78,7 @@ def numbers(line):
 
 
 def equal(wanted, found):
-    """Whether both say the same; what says no unit of time may be in any."""
+    """Compares two numbers; one without a unit of time may be in any."""
     (value, name), (other, other_name) = wanted, found
     if name in NANOSECONDS:
         units = [other_name] if other_name in NANOSECONDS else NANOSECONDS
@@ -87,7 +87,7 @@ def equal(wanted, found):
 
 
 def wrong_constant(names, text, root):
-    """Why a file has no such constant; None if it has it."""
+    """The reason why a constant is refused; None if its file has it."""
     file, _, identifier = names.partition(" ")
     path = root / file
     if not identifier or not path.is_file():
@@ -107,15 +107,13 @@ def wrong_constant(names, text, root):
 
 def typed_figures(text):
     """Line and text of each figure that stands in a page without a marker."""
-    prose = markdown.mask(markers.MARKER, markdown.prose(text))
-    for pattern in (markdown.COMMENT, *NO_TEXT):
-        prose = markdown.mask(pattern, prose)
+    prose = markdown.mask(markdown.prose(text), markers.MARKER, markdown.COMMENT, *NO_TEXT)
     for match in FIGURE.finditer(prose):
         yield markdown.line_of(prose, match.start()), re.sub(r"\s+", " ", match[0])
 
 
 def problems(text, root):
-    """Line and text of all that is wrong with a page."""
+    """Line and text of each problem of a page."""
     found = list(markers.malformed(text))
     found += [
         (line, f'"{figure}" is typed: mark where it comes from (scripts/figures/markers.py)')

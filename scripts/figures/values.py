@@ -5,24 +5,25 @@
     rtt:users[name=call-768/768].p50_ns / rtt:users[name=call-48/48].p50_ns | x    1.65×
 
 FILE is a file of bench/results without .json. PATH goes into it: `.name` is a member, `[a=b,c=d]`
-the one row with these members, `[0]` a row by its number. `A / B` is a ratio, `A - B` a difference
-and `A * 64` a product; the part after the operator may leave FILE out. In a table, where `|` ends a
-cell, write `\\|`."""
+the one row with these members. `A / B` is a ratio, `A - B` a difference and `A * 64` a product; the
+part after the operator may leave FILE out. In a table, where `|` ends a cell, write `\\|`."""
 
 import decimal
 import functools
 import json
+import operator
 import pathlib
 import re
 
 OWN = pathlib.Path(__file__).parents[2] / "bench/results"
-OPERATORS = {"/": lambda a, b: a / b, "-": lambda a, b: a - b, "+": lambda a, b: a + b, "*": lambda a, b: a * b}
+OPERATORS = {"/": operator.truediv, "-": operator.sub, "*": operator.mul}
 FILE = re.compile(r"([\w.-]+):")
 ROW = re.compile(r"\[([^\]]*)\]")
 NUMBER = re.compile(r"\d+(\.\d+)?")
 # The unit that a member's name ends in, in nanoseconds.
-TIMES = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9, "seconds": 1e9, "minutes": 6e10}
-UNITS = ("ns", "us", "ms", "s", "minutes", "%", "GB/s", "M/s", "k/s", "million", "x", "commit", "date", "W")
+TIMES = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9, "seconds": 1e9}
+# The factor of other units, and how they are written.
+SCALES = {"%": (100, " %"), "GB/s": (1, " GB/s"), "W": (1, " W"), "M/s": (1e-6, " M/s"), "x": (1, "×")}
 
 
 class BadKey(Exception):
@@ -38,32 +39,14 @@ def load(folder, name):
     raise BadKey(f"there is no results file {name}.json")
 
 
-def same(value, text):
-    """Whether a member has the value that a row is asked for by."""
-    if isinstance(value, bool):
-        return text == str(value).lower()
-    if isinstance(value, (int, float)):
-        try:
-            return value == float(text)
-        except ValueError:
-            return False
-    return value == text
-
-
 def row(rows, selector):
     if not isinstance(rows, list):
         raise BadKey(f"[{selector}] is asked of what is no list")
-    if selector.isdigit():
-        if int(selector) >= len(rows):
-            raise BadKey(f"there is no row [{selector}]")
-        return rows[int(selector)]
-    wanted = [each.split("=", 1) for each in selector.split(",")]
-    if any(len(each) != 2 for each in wanted):
-        raise BadKey(f"[{selector}] is no list of MEMBER=VALUE")
+    wanted = [each.partition("=")[::2] for each in selector.split(",")]
     found = [
         each
         for each in rows
-        if all(name.strip() in each and same(each[name.strip()], value.strip()) for name, value in wanted)
+        if all(name in each and value in (each[name], json.dumps(each[name])) for name, value in wanted)
     ]
     if len(found) != 1:
         raise BadKey(f"{len(found) or 'no'} rows match [{selector}]")
@@ -106,19 +89,19 @@ def term(text, folder, default_file):
 
 def look_up(expression, folder):
     """The value of an expression, and the name of its member: empty for a ratio."""
-    first, *rest = re.split(r" ([/*+-]) ", expression.strip())
+    first, *rest = re.split(r" ([/*-]) ", expression.strip())
     value, member, file = term(first, folder, "")
-    for operator, text in zip(rest[::2], rest[1::2]):
+    for sign, text in zip(rest[::2], rest[1::2]):
         right, other, file = term(text.strip(), folder, file)
         if not all(isinstance(each, (int, float)) for each in (value, right)):
             raise BadKey(f'"{expression}" calculates with what is no number')
-        if operator in "*/" and right == 0:
+        if sign in "*/" and right == 0:
             raise BadKey(f'"{expression}" divides by 0, or is 0')
-        value = OPERATORS[operator](value, right)
-        if operator == "/" and other:
+        value = OPERATORS[sign](value, right)
+        if sign == "/" and other:
             member = ""
-    if not isinstance(value, (int, float, str)):
-        raise BadKey(f'"{expression}" is no number and no text')
+    if not isinstance(value, (int, float)):
+        raise BadKey(f'"{expression}" is no number')
     return value, member
 
 
@@ -144,33 +127,20 @@ def plain_digits(value):
 
 def written(value, member, unit):
     """A value as it stands in a text."""
-    if isinstance(value, str):
-        if unit == "commit" or member == "commit":
-            return value[:10]
-        return value[:10] if unit == "date" or member == "date" else value
     if unit in TIMES:
         scaled = value * TIMES[unit_of(member)] / TIMES[unit]
         return f"{plain_digits(scaled)} {unit}"
-    scales = {
-        "%": (1 if "percent" in member else 100, " %"),
-        "GB/s": (1, " GB/s"),
-        "W": (1, " W"),
-        "M/s": (1e-6, " M/s"),
-        "k/s": (1e-3, " k/s"),
-        "million": (1e-6, " million"),
-        "x": (1, "×"),
-    }
-    if unit in scales:
-        scale, suffix = scales[unit]
+    if unit in SCALES:
+        scale, suffix = SCALES[unit]
         return digits(float(value * scale)) + suffix
     return plain_digits(value)
 
 
 def text_of(key, folder):
-    """What a key stands for."""
+    """The text that a key stands for."""
     expression, _, unit = key.replace("\\|", "|").rpartition(" | ")
     if not expression:
         expression, unit = unit, ""
-    if unit.strip() and unit.strip() not in UNITS:
-        raise BadKey(f'"{unit.strip()}" is no format; there are {", ".join(UNITS)}')
+    if unit.strip() and unit.strip() not in (*TIMES, *SCALES):
+        raise BadKey(f'"{unit.strip()}" is no format; there are {", ".join([*TIMES, *SCALES])}')
     return written(*look_up(expression, folder), unit.strip())

@@ -71,8 +71,8 @@ void throw_not_registered(CUresult result, std::span<std::byte> bytes) {
     std::string const what =
         fmt::format("{} bytes at {}", bytes.size(), static_cast<void*>(bytes.data()));
     if (result == CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED) {
-        throw UsageError(what +
-                         " are partly registered already: cuMemHostRegister returned "
+        throw UsageError("some of the " + what +
+                         " are registered already: cuMemHostRegister returned "
                          "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED");
     }
     if (result == CUDA_ERROR_OUT_OF_MEMORY) {

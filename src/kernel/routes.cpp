@@ -92,9 +92,10 @@ std::string why_not(Device const& device, KernelOptions const& options, unsigned
 }  // namespace
 
 void throw_no_channel(unsigned index, std::size_t channels) {
-    if (channels == 0) throw UsageError("the kernel has no express channels (Channels::express)");
     throw UsageError(
-        fmt::format("there is no channel {}: the kernel has {} (from 0)", index, channels));
+        channels == 0
+            ? fmt::format("there is no channel {}: the kernel has no such channels", index)
+            : fmt::format("there is no channel {}: the kernel has {} (from 0)", index, channels));
 }
 
 PlacedMemory place_kernel(Device const& device, KernelOptions const& options,

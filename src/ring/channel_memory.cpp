@@ -53,7 +53,7 @@ std::vector<std::uint32_t> all_parts(std::vector<std::uint32_t> given, unsigned 
     for (std::uint32_t part : given) {
         if (part >= channels) {
             throw UsageError(
-                fmt::format("there is no part {}: the memory has {} (from 0)", part, channels));
+                fmt::format("part {} is out of range: the memory has {} (from 0)", part, channels));
         }
         if (used[part]) throw UsageError(fmt::format("part {} is given twice", part));
         used[part] = true;

@@ -91,7 +91,7 @@ std::vector<std::unique_ptr<ServedItem>> ObjectService::add(std::unique_ptr<Serv
     }
     (void)(*same)->look(true);
     if (!(*same)->ended()) {
-        throw UsageError(fmt::format(R"(there is already a {} named "{}" already)",
+        throw UsageError(fmt::format(R"(there is already a {} named "{}")",
                                      to_string((**same)->kind()), (*same)->name()));
     }
     object->follow();

@@ -97,7 +97,7 @@ static void device_and_memory(carillon_device* device) {
     carillon_memory* memory = NULL;
     EXPECT_ERROR(carillon_memory_allocate(device, 0, CARILLON_MEMORY_DEVICE, &memory),
                  CARILLON_USAGE, "");
-    EXPECT_ERROR(carillon_memory_allocate(device, 1, 7, &memory), CARILLON_USAGE, "no kind 7");
+    EXPECT_ERROR(carillon_memory_allocate(device, 1, 7, &memory), CARILLON_USAGE, "no kind of memory 7");
     EXPECT_ERROR(carillon_memory_allocate(device, UINT64_MAX / 2, CARILLON_MEMORY_DEVICE, &memory),
                  CARILLON_OUT_OF_MEMORY, "");
     EXPECT_OK(carillon_memory_allocate(device, 8192, CARILLON_MEMORY_DEVICE, &memory));
@@ -183,7 +183,7 @@ static void kernel_answers(carillon_device* device) {
     EXPECT_ERROR(carillon_client_abandon(client, second), CARILLON_USAGE,
                  "no reply is outstanding");
     second.issuer += 1;
-    EXPECT_ERROR(carillon_client_abandon(client, second), CARILLON_USAGE, "another client's");
+    EXPECT_ERROR(carillon_client_abandon(client, second), CARILLON_USAGE, "another client");
     EXPECT_OK(
         carillon_client_call(client, &asked, sizeof(asked), &answer, sizeof(answer), patience, 0));
     EXPECT_OK(carillon_client_get_info(client, &info));
@@ -364,10 +364,10 @@ static void others_are_served(carillon_device* device) {
     carillon_type const reply = {sizeof(told), NULL};
     carillon_type const other = {12, NULL};
     EXPECT_ERROR(carillon_connection_client(connection, "twice", other, reply, &client),
-                 CARILLON_REFUSED, "Ask of 8 bytes, the client's bytes of 12");
+                 CARILLON_REFUSED, "Ask of 8 bytes, but the client's is bytes of 12");
     EXPECT(last_details().reason == CARILLON_REFUSAL_WRONG_TYPES);
     EXPECT_ERROR(carillon_connection_client(connection, NULL, type, reply, &client),
-                 CARILLON_REFUSED, "there is no \"kernel\" here");
+                 CARILLON_REFUSED, "there is no \"kernel\"");
     EXPECT(last_details().reason == CARILLON_REFUSAL_UNKNOWN_OBJECT);
     EXPECT_OK(carillon_connection_client(connection, "twice", type, reply, &client));
     carillon_object objects[2] = {{.size = SIZE_MAX / 16 * 8}}; /* bytes of before */

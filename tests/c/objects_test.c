@@ -329,9 +329,9 @@ static void objects_of_others(char const* folder, char const* owner) {
     carillon_type const of_limits = {sizeof(limits), NULL};
     carillon_type const of_status = {sizeof(status), NULL};
     EXPECT_ERROR(carillon_connection_mailbox(connection, "limits", wrong, CARILLON_TO_DEVICE, &to),
-                 CARILLON_REFUSED, "the client's bytes of 12");
+                 CARILLON_REFUSED, "the client's is bytes of 12");
     EXPECT_ERROR(carillon_connection_chunk_ring(connection, "heaps", wrong, &ring),
-                 CARILLON_REFUSED, "the client's bytes of 12");
+                 CARILLON_REFUSED, "the client's is bytes of 12");
     EXPECT_OK(carillon_connection_chunk_ring(connection, "heaps", of_heap, &ring));
     EXPECT_OK(
         carillon_connection_mailbox(connection, "limits", of_limits, CARILLON_TO_DEVICE, &to));

@@ -18,6 +18,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "docs/site"))
 import pages  # noqa: E402
+from figures import markdown  # noqa: E402
 
 COMMAND = pathlib.Path(sys.argv.pop(1))
 FOLDERS = [COMMAND.parent, *map(pathlib.Path, sys.argv[1:])]
@@ -61,7 +62,7 @@ class CommandsTest(unittest.TestCase):
     def test_commands_of_the_pages_run(self):
         count = 0
         for page in pages.all_pages():
-            for above, language, block in pages.blocks(page):
+            for above, language, block in markdown.fenced(page.read_text()):
                 if above != "<!-- run -->":
                     continue
                 count += 1

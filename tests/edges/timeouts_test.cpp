@@ -67,7 +67,8 @@ TEST_P(TimeoutTest, clientSaysThatItsRepliesHaveNoRoom) {
     EXPECT_EQ(call_until_nothing_is_sent(client), 2U);
     expect_timeout(false, "Client::call: no slot became free",
                    [&] { return client.call({}, 1ms); });
-    expect_timeout(false, "this client has 2 requests", [&] { return client.submit({}, 1ms); });
+    expect_timeout(false, "this client has 2 outstanding requests",
+                   [&] { return client.submit({}, 1ms); });
     gate.open(1);
     EXPECT_EQ(client.call({7, 0}, patience).value, 22U);
     Ticket const late = client.submit({7, 2}, patience);
@@ -87,7 +88,7 @@ TEST_P(TimeoutTest, clientSaysThatTheRingHasNoRoom) {
         return HostCached().load_word(static_cast<std::uint64_t*>(entered.host_ptr())) == 1;
     }));
     EXPECT_GE(call_until_nothing_is_sent(client), 1U);
-    expect_timeout(false, "the 2 slots of the kernel's ring",
+    expect_timeout(false, "all 2 slots of the kernel's ring",
                    [&] { return client.submit({}, 1ms); });
     gate.open(1);
 }

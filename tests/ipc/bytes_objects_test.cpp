@@ -128,9 +128,9 @@ TEST_F(BytesObjectsTest, mailboxesOfAnotherProcess) {
     CARILLON_EXPECT_ERROR((void)to.device_handle(), UsageError,
                           "only the owner's process has the device's end");
     CARILLON_EXPECT_ERROR((void)(owner_.mailbox<Bytes, Direction::to_host>("taken", {12})),
-                          RefusedError, "of 8 bytes, the client's bytes of 12");
+                          RefusedError, "of 8 bytes, but the client's is bytes of 12");
     CARILLON_EXPECT_ERROR((void)owner_.mailbox<Bytes>("taken", {8}), RefusedError,
-                          "\"taken\" is a mailbox to the host, no mailbox");
+                          "\"taken\" is a mailbox to the host, not a mailbox");
 }
 
 TEST_F(BytesObjectsTest, chunkRingsOfAnotherProcess) {
@@ -156,7 +156,7 @@ TEST_F(BytesObjectsTest, chunkRingsOfAnotherProcess) {
     CARILLON_EXPECT_ERROR((void)ring.device_handle(), UsageError,
                           "only the owner's process has the device's end");
     CARILLON_EXPECT_ERROR((void)owner_.chunk_ring<Bytes>("heaps", {16}), RefusedError,
-                          "the client's bytes");
+                          "the client's is bytes");
     EXPECT_NO_THROW(owner_.chunk_ring<Bytes>("bare").claim(patience).commit(8));
 }
 

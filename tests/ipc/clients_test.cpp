@@ -305,8 +305,9 @@ TEST(SharedPoolTest, hasOneTo64Places) {
     auto const device = Device::open("emulated");
     using Kernel = PersistentKernel<CountingHandler, SharedPool>;
     for (unsigned const clients : {0U, 65U}) {
-        CARILLON_EXPECT_ERROR(Kernel(device, {.shared_pool = {.clients = clients}}), UsageError,
-                              "SharedPool::clients is " + std::to_string(clients) + ": 1 to 64");
+        CARILLON_EXPECT_ERROR(
+            Kernel(device, {.shared_pool = {.clients = clients}}), UsageError,
+            "SharedPool::clients is " + std::to_string(clients) + ", but 1 to 64");
     }
 }
 

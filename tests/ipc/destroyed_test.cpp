@@ -143,7 +143,7 @@ TEST_F(DestroyedTest, reportsSaySoAndNobodyNewGetsIt) {
 TEST_F(DestroyedTest, anotherMayHaveTheName) {
     auto mailbox = share<SharedMailbox<Ask>>("limits");
     CARILLON_EXPECT_ERROR(share<SharedMailbox<Ask>>("limits"), UsageError,
-                          R"(there is a mailbox of the name "limits" already)");
+                          R"(there is already a mailbox named "limits")");
     Connection const owner = connect();
     using Limits = Mailbox<Ask, Direction::to_device>;
     std::vector<std::unique_ptr<Limits>> all;

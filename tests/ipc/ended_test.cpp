@@ -91,7 +91,7 @@ TEST_F(EndedTest, handlerMayThrowWhatIsNoException) {
     auto const owned = kernel<ThrowingHandler>();
     Server const server = owned.serve(path());
     auto channel = connect().channel<Ask, Told>();
-    CARILLON_EXPECT_ERROR(channel.call({2}, patience), StoppedError, "no exception");
+    CARILLON_EXPECT_ERROR(channel.call({2}, patience), StoppedError, "other than an exception");
     EXPECT_EQ(server.clients().size(), 1U);
 }
 

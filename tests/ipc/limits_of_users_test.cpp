@@ -200,7 +200,7 @@ TEST_F(LimitsOfUsersTest, descriptorsAreKeptForTheOwnersUserAndForConnections) {
     }
     DescriptorsOpen const nearly_all(128, 112);
     EXPECT_EQ(seal_all(own), 0U);
-    expect_why("kept for connections");
+    expect_why("reserved for connections");
     EXPECT_EQ(connect<Store>(0).list().size(), 1U);
 }
 

@@ -36,7 +36,7 @@ TEST_F(ObjectsTest, kernelsAreAskedForByName) {
     EXPECT_EQ(to_quotes.call({4}, patience).twice, 8U);
     EXPECT_EQ(to_risk.call(LongAsk{}, patience).word[39], 1U);
     // 4. Each has places of its own.
-    CARILLON_EXPECT_ERROR((owner.channel<Ask, Told>("quotes")), RefusedError, "all 1 blocks");
+    CARILLON_EXPECT_ERROR((owner.channel<Ask, Told>("quotes")), RefusedError, "all blocks (1)");
     OwnerStatus const status = owner.status();
     ASSERT_EQ(status.objects.size(), 2U);
     EXPECT_EQ(status.objects[0].name, "quotes");
@@ -100,15 +100,21 @@ TEST_F(ObjectsTest, nullPointerInThePlaceOfANameOrPathIsAUsageError) {
     Connection const owner = connect();
     CARILLON_EXPECT_ERROR((owner.channel<Ask, Told>(none)), UsageError,
                           "Connection::channel: the name of the object is a null pointer");
-    CARILLON_EXPECT_ERROR(owner.mailbox<int>(none), UsageError, "Connection::mailbox: a null");
+    CARILLON_EXPECT_ERROR(owner.mailbox<int>(none), UsageError,
+                          "Connection::mailbox: the name of the object is a null");
     CARILLON_EXPECT_ERROR((owner.ring<int, Direction::to_host>(none)), UsageError,
-                          "Connection::ring: a null");
-    CARILLON_EXPECT_ERROR(owner.chunk_ring(none), UsageError, "Connection::chunk_ring: a null");
-    CARILLON_EXPECT_ERROR(owner.log(none), UsageError, "Connection::log: a null");
+                          "Connection::ring: the name of the object is a null");
+    CARILLON_EXPECT_ERROR(owner.chunk_ring(none), UsageError,
+                          "Connection::chunk_ring: the name of the object is a null");
+    CARILLON_EXPECT_ERROR(owner.log(none), UsageError,
+                          "Connection::log: the name of the object is a null");
     Store const store(device());
-    CARILLON_EXPECT_ERROR(store.create(none, 4096), UsageError, "Store::create: a null");
-    CARILLON_EXPECT_ERROR(store.get(none), UsageError, "Store::get: a null");
-    CARILLON_EXPECT_ERROR(store.remove(none), UsageError, "Store::remove: a null");
+    CARILLON_EXPECT_ERROR(store.create(none, 4096), UsageError,
+                          "Store::create: the name of the buffer is a null");
+    CARILLON_EXPECT_ERROR(store.get(none), UsageError,
+                          "Store::get: the name of the buffer is a null");
+    CARILLON_EXPECT_ERROR(store.remove(none), UsageError,
+                          "Store::remove: the name of the buffer is a null");
     for (auto const& at_path : {+[](char const* path) { (void)carillon::connect(path); },
                                 +[](char const* path) { (void)Store(path); },
                                 +[](char const* path) { (void)Server(path); }}) {
@@ -133,7 +139,7 @@ TEST_F(ObjectsTest, namesThatAreTakenOrNoneAreRefused) {
     auto const served = kernel<CountingHandler>();
     server().add("quotes", served);
     CARILLON_EXPECT_ERROR(server().add("quotes", served), UsageError,
-                          R"(there is a kernel of the name "quotes" already)");
+                          R"(there is already a kernel named "quotes")");
     CARILLON_EXPECT_ERROR(server().add("", served), UsageError, "a name of 0 characters");
     CARILLON_EXPECT_ERROR(served.serve(server(), "a\nb"), UsageError, "control character");
 }

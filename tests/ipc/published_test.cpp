@@ -81,7 +81,7 @@ TEST_F(PublishedTest, mailboxFromTheDeviceIsReadByAsManyAsAsk) {
     // 4. It is P's to write, and of one type.
     CARILLON_EXPECT_ERROR((void)third.device_handle(), UsageError, "the device's end");
     CARILLON_EXPECT_ERROR((void)owner.mailbox<Position>("position"), RefusedError,
-                          "is a mailbox to the host, no mailbox");
+                          "is a mailbox to the host, not a mailbox");
     CARILLON_EXPECT_ERROR(((void)owner.mailbox<Ask, Direction::to_host>("position")), RefusedError,
                           "the mailbox to the host's request is");
     // 5. P ends. C still reads the value that P set last.

@@ -274,10 +274,10 @@ TEST_F(ReachingOwnersTest, clientThatWaitsGetsWhatIsAddedLater) {
     });
     auto buffer = std::async(std::launch::async,
                              [waits = wait()] { return waits.store().create("a", 8).size(); });
-    EXPECT_TRUE(lines.come("there is no \"risk\" here"));
+    EXPECT_TRUE(lines.come("there is no \"risk\""));
     EXPECT_TRUE(lines.come("the owner serves no store of buffers"));
     CARILLON_EXPECT_ERROR((Connection(path()).channel<Ask, Told>("risk")), RefusedError,
-                          "there is no \"risk\" here");
+                          "there is no \"risk\"");
     Kernel const risk = kernel();
     server.add("risk", risk);
     Store const store(device());

@@ -86,7 +86,7 @@ TEST_F(RefusedTest, moreChannelsThanAConnectionMayHave) {
     auto const first = owner.channel<Ask, Told>();
     EXPECT_EQ(refusal(owner), RefusalReason::too_many_of_client);
     CARILLON_EXPECT_ERROR((owner.channel<Ask, Told>()), RefusedError,
-                          "2 with this one, and ServeOptions::channels_per_connection is 1");
+                          "2 with this one, but ServeOptions::channels_per_connection is 1");
     auto const of_another = connect().channel<Ask, Told>();
 }
 
@@ -104,7 +104,7 @@ TEST_F(RefusedTest, moreDescriptorsThanAConnectionMayHave) {
     {
         auto const first = owner.channel<Ask, Told>();
         CARILLON_EXPECT_ERROR((owner.channel<Ask, Told>()), RefusedError,
-                              "4 with this one, and ServeOptions::descriptors_per_connection is 3");
+                              "4 with this one, but ServeOptions::descriptors_per_connection is 3");
     }
     // C may have again what it gives back.
     auto const again = owner.channel<Ask, Told>();
@@ -250,7 +250,7 @@ TEST_F(RefusedTest, ownerHasALineForEachWhomItRefusesAndMayBeAskedMeanwhile) {
     std::vector<std::string> const lines = log.now();
     std::string const process = ", process " + std::to_string(::getpid()) + " of user ";
     std::pair<char const*, char const*> const said[] = {
-        {"a feed", "refused (unknown object): there is no \"quotes\" here"},
+        {"a feed", "refused (unknown object): there is no \"quotes\""},
         {"a feed", "refused (wrong types): "},
         {"a reader", "refused (unknown object): the store has no buffer \"none\""},
         {"a reader", "refused (not sealed): "},
@@ -318,7 +318,7 @@ TEST_F(RefusedTest, optionsThatMakeNoSense) {
     CARILLON_EXPECT_ERROR(serve({.name = std::string(64, 'x')}), UsageError, "64 characters");
     CARILLON_EXPECT_ERROR(serve({}, ""), UsageError, "a name of 0 characters");
     CARILLON_EXPECT_ERROR(serve({.name = "a\nb"}), UsageError,
-                          "PersistentKernel::serve: a control character");
+                          "PersistentKernel::serve: the name of the owner has a control character");
     CARILLON_EXPECT_ERROR(serve({.mode = 01777}), UsageError, "1777");
     CARILLON_EXPECT_ERROR(serve({.mode = 0}), UsageError, "mode 0 lets no process connect");
     CARILLON_EXPECT_ERROR(serve({.users = {0, UINT32_MAX}}), UsageError,
@@ -327,20 +327,20 @@ TEST_F(RefusedTest, optionsThatMakeNoSense) {
     CARILLON_EXPECT_ERROR(serve({.connections = 0}), UsageError,
                           "ServeOptions::connections is 0: no client could connect");
     CARILLON_EXPECT_ERROR(serve({.channels_per_connection = 0}), UsageError,
-                          "ServeOptions::channels_per_connection of 0");
+                          "ServeOptions::channels_per_connection is 0");
     CARILLON_EXPECT_ERROR(serve({.bytes_per_connection = 0}), UsageError,
-                          "ServeOptions::bytes_per_connection of 0");
+                          "ServeOptions::bytes_per_connection is 0");
     CARILLON_EXPECT_ERROR(serve({.descriptors_per_connection = 0}), UsageError,
-                          "ServeOptions::descriptors_per_connection of 0");
+                          "ServeOptions::descriptors_per_connection is 0");
     CARILLON_EXPECT_ERROR(serve({.buffers_per_connection = 0}), UsageError,
-                          "ServeOptions::buffers_per_connection of 0");
+                          "ServeOptions::buffers_per_connection is 0");
     CARILLON_EXPECT_ERROR(Server(path(), {.mode = 01777}), UsageError, "Server: mode 1777");
     Server const server = serve();
     CARILLON_EXPECT_ERROR(serve(), UsageError, "");
     Connection const owner = connect();
     CARILLON_EXPECT_ERROR((owner.channel<Ask, Told>("")), UsageError, "1 to 63");
     CARILLON_EXPECT_ERROR((owner.channel<Ask, Told>("a\x7f")), UsageError,
-                          "Connection::channel: a control character");
+                          "Connection::channel: the name of the object has a control character");
 }
 
 template <class Asker>
@@ -357,8 +357,8 @@ TYPED_TEST(ConnectOptionsTest, thoseThatMakeNoSense) {
     expect_refused({.owner_user = UINT32_MAX}, "owner_user is 4294967295");
     expect_refused({.timeout = 0ns}, "the timeout must be above 0");
     expect_refused({.wait_for_owner = -1ns}, "wait_for_owner is below 0");
-    expect_refused({.name = "a\nb"}, "a control character");
-    expect_refused({.name = "m\xfcller"}, "a control character");
+    expect_refused({.name = "a\nb"}, "the name of the client has a control character");
+    expect_refused({.name = "m\xfcller"}, "the name of the client has a control character");
 }
 
 TEST_F(RefusedTest, programOfAnyNameMayConnect) {

@@ -189,7 +189,7 @@ TEST_P(SealedBuffersTest, endWithTheStoreAndAreNotAChilds) {
     EXPECT_TRUE(here.next(patience));
     end_store();
     CARILLON_EXPECT_ERROR((void)there.next(patience), OwnerGoneError, "SealedBuffers::next");
-    CARILLON_EXPECT_ERROR((void)here.next(patience), OwnerGoneError, "gone");
+    CARILLON_EXPECT_ERROR((void)here.next(patience), OwnerGoneError, "destroyed");
     EXPECT_EQ(last_byte(*held), std::byte{7});
     SealedBuffers const moved = std::move(there);
     // NOLINTNEXTLINE(bugprone-use-after-move)

@@ -476,17 +476,17 @@ TEST_P(SharedObjectsTest, whatIsAskedForInVain) {
     server().add("gains", shared);
     server().add("orders", orders);
     CARILLON_EXPECT_ERROR(server().add("gains", orders), UsageError,
-                          R"(there is a mailbox of the name "gains")");
+                          R"(there is already a mailbox named "gains")");
     Connection const owner = connect();
     CARILLON_EXPECT_ERROR(owner.mailbox<Gains>("losses"), RefusedError,
                           R"(there is no "losses"; the owner serves "gains", "orders")");
     CARILLON_EXPECT_ERROR(owner.mailbox<Ask>("gains"), RefusedError,
                           "Connection::mailbox: refused");
     CARILLON_EXPECT_ERROR(owner.mailbox<Ask>("orders"), RefusedError,
-                          R"("orders" is a ring to the device, no mailbox)");
+                          R"("orders" is a ring to the device, not a mailbox)");
     CARILLON_EXPECT_ERROR((owner.ring<Ask, Direction::to_host>("orders")), RefusedError,
-                          "no ring to the host");
-    CARILLON_EXPECT_ERROR((owner.channel<Ask, Told>("orders")), RefusedError, "no kernel");
+                          "not a ring to the host");
+    CARILLON_EXPECT_ERROR((owner.channel<Ask, Told>("orders")), RefusedError, "not a kernel");
     auto mine = owner.mailbox<Gains>("gains");
     CARILLON_EXPECT_ERROR((void)mine.device_handle(), UsageError, "the owner's");
     auto ring = owner.ring<Ask, Direction::to_device>("orders");

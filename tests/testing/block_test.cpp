@@ -249,7 +249,8 @@ struct Halves {
 TEST(TestedBlockTest, sharedMemoryIsThatOfABlock) {
     EXPECT_TRUE(run_block(Halves(), 1));
     CARILLON_EXPECT_ERROR(run_block(Halves{.one_byte_more = true}, 1), UsageError,
-                          "a shared variable of 1 bytes, aligned to 1, behind 2 of 49152 bytes");
+                          "a shared variable of 1 bytes, aligned to 1, does not fit after 2 "
+                          "variables of 49152 bytes");
 }
 
 // TMA needs tiles that are aligned to 1024 bytes.
@@ -272,7 +273,8 @@ struct Aligned {
 TEST(TestedBlockTest, sharedVariablesAreAlignedTo1024BytesAtMost) {
     EXPECT_TRUE(run_block(Aligned<512>(), 1));
     EXPECT_TRUE(run_block(Aligned<1024>(), 1));
-    CARILLON_EXPECT_ERROR(run_block(Aligned<2048>(), 1), UsageError, "aligned to 1024 at most");
+    CARILLON_EXPECT_ERROR(run_block(Aligned<2048>(), 1), UsageError,
+                          "an alignment of at most 1024");
 }
 
 // Before each aligned variable there is a gap, of nearly its size.

@@ -39,7 +39,7 @@ TEST(MetricsTest, everyCounterIsTheSumOfTheClientAndOfThoseBefore) {
     expect_line(text, "carillon_replies_taken_total{" + block + "} 93");
     expect_line(text, "carillon_requests_dropped_total{" + block + "} 12");
     expect_line(text, "carillon_ring_stalls_total{" + block + "} 1");
-    expect_line(text, "carillon_requests_under_way{" + block + "} 2");
+    expect_line(text, "carillon_requests_outstanding{" + block + "} 2");
     expect_line(text, "carillon_block_heartbeats_total{" + block + "} 7");
     expect_line(text, "carillon_block_heartbeat_age_seconds{" + block + "} 1.500");
     expect_line(text, "carillon_block_activity{" + block + R"(,activity="idle"} 1)");

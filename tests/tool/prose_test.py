@@ -3,11 +3,15 @@
 """scripts/prose: where sentences begin and end in pages, headers and help texts. Usage: prose_test.py"""
 
 import pathlib
+import shutil
+import subprocess
 import sys
+import tempfile
 import unittest
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "scripts"))
+SCRIPTS = pathlib.Path(__file__).parents[2] / "scripts"
+sys.path.insert(0, str(SCRIPTS))
 from figures import sentences  # noqa: E402
 
 
@@ -16,6 +20,17 @@ def found(pieces):
 
 
 class ProseTest(unittest.TestCase):
+    def test_pages_with_2_percent_of_bad_beginnings_are_an_error(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            shutil.copytree(SCRIPTS, root / "scripts")
+            (root / "docs").mkdir()
+            for good, status in ((48, 1), (50, 0)):
+                (root / "README.md").write_text("Of these one is. " + "It is so. " * good)
+                ran = subprocess.run([sys.executable, root / "scripts/prose"], capture_output=True, text=True)
+                self.assertEqual(ran.returncode, status, ran.stdout + ran.stderr)
+                self.assertEqual("README.md: 1 of 49 sentences, 2.0 %" in ran.stdout, bool(status))
+
     def test_a_sentence_goes_on_in_the_next_line_and_has_the_line_of_its_beginning(self):
         self.assertEqual(
             found(sentences.markdown_pieces("A call is\nfast. What is\nslow is told.\n")),

@@ -158,7 +158,7 @@ TEST_F(ArenaBudgetTest, budgetIsTheLimitWhereItIsKnown) {
                           "801 bytes requested, but the heap has 900 (budget 800, BAR unknown)");
     info_.heaps.at(1).budget.reset();
     require(900);
-    CARILLON_EXPECT_ERROR(require(901), OutOfMemoryError, "its budget unknown");
+    CARILLON_EXPECT_ERROR(require(901), OutOfMemoryError, "budget unknown");
 }
 
 // A GPU whose BAR is smaller than its memory.

@@ -147,14 +147,14 @@ TEST_F(EmulatedTest, noChannelsAndNoBlocksAreUsageErrors) {
     CARILLON_EXPECT_ERROR(PersistentKernel<Triple>(device_, {.blocks = 0, .memory = memory}),
                           UsageError, "at least one block");
     CARILLON_EXPECT_ERROR(PersistentKernel<Triple>(device_, {.blocks = 3, .memory = memory}),
-                          UsageError, "more blocks than");
+                          UsageError, "the kernel needs 3 channels, but the memory has 2");
 }
 
 template <class Requests>
 void expect_another_kernels(Device const& device, KernelOptions const& options, char const* name) {
     using Kernel = PersistentKernel<Triple, Requests>;
     CARILLON_EXPECT_ERROR(Kernel(device, options), UsageError,
-                          std::string("PersistentKernel: KernelOptions::") + name + " is for ");
+                          std::string("PersistentKernel: KernelOptions::") + name + ' ');
 }
 
 TEST_F(EmulatedTest, optionsForAnotherKernelAreUsageErrorsThatNameThem) {

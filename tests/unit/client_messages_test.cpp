@@ -356,14 +356,13 @@ TEST(ClientMessagesTest, badNamesAreRefused) {
     expect_round_trip(
         Hello{"gr\xc3\xb6\xc3\x9f"
               "e"});
-    expect_refused(with(an_attach(), header, '\n'),
-                   "Attach: object: byte 0, 0x0a, is of a control");
+    expect_refused(with(an_attach(), header, '\n'), "Attach: object: byte 0, 0x0a, is a control");
 }
 
 TEST(ClientMessagesTest, badTextsAreRefused) {
-    expect_refused(with(Refused{}, header + 1 + 255, 'x'), "Refused: text: there are bytes behind");
+    expect_refused(with(Refused{}, header + 1 + 255, 'x'), "Refused: text: bytes follow");
     expect_refused(with(Notice{"x", KernelState::failed, "text"}, header + name + 1, '\n'),
-                   "Notice: text: byte 0, 0x0a, is of a control character");
+                   "Notice: text: byte 0, 0x0a, is a control character");
     expect_refused(with(Mapped{1, true, ""}, header + 5, 'x'),
                    "Mapped: text: the text is not empty");
 }
@@ -437,8 +436,8 @@ TEST(ClientMessagesTest, badFieldsOfBuffersAreRefused) {
     expect_refused(with(CreateBuffer{"", 1}, header + 64, std::uint64_t{0}), "bytes");
     expect_refused(with(CreateBuffer{"", 1}, header + 64, (std::uint64_t{1} << 40) + 1), "bytes");
     expect_refused(with(CreateBuffer{"", 1}, header + 72, std::uint8_t{2}), "host_memory");
-    expect_refused(with(GetBuffer{{7}}, header, std::uint64_t{0}), "which");
-    expect_refused(with(GetBuffer{{0, "a"}}, header, std::uint64_t{1}), "which");
+    expect_refused(with(GetBuffer{{7}}, header, std::uint64_t{0}), "a number or a name");
+    expect_refused(with(GetBuffer{{0, "a"}}, header, std::uint64_t{1}), "a number or a name");
     expect_refused(with(GetBuffer{{0, "a"}}, header + 8, '\n'), "control character");
     expect_refused(with(SealBuffer{1}, header, std::uint64_t{0}), "buffer");
     expect_refused(with(ForgetMemory{1}, header, std::uint64_t{0}), "memory");
@@ -460,8 +459,9 @@ TEST(ClientMessagesTest, badFieldsOfBuffersAreRefused) {
 
 TEST(ClientMessagesTest, whatWouldBeRefusedIsNotSent) {
     CARILLON_EXPECT_ERROR(encode(1, Hello{}), UsageError, "Hello: name: the name is empty");
-    CARILLON_EXPECT_ERROR(encode(1, Hello{"a\nb"}), UsageError, "it has a control character");
-    CARILLON_EXPECT_ERROR(encode(1, Hello{std::string("a\0b", 3)}), UsageError, "a control char");
+    CARILLON_EXPECT_ERROR(encode(1, Hello{"a\nb"}), UsageError, "the name has a control character");
+    CARILLON_EXPECT_ERROR(encode(1, Hello{std::string("a\0b", 3)}), UsageError,
+                          "has a control char");
     CARILLON_EXPECT_ERROR(encode(1, Detach{0}), UsageError, "Detach: lease: 0 is not");
     CARILLON_EXPECT_ERROR(encode(1, Attached{}), UsageError, "Attached: lease");
     CARILLON_EXPECT_ERROR(encode(1, Mapped{1, true, "x"}), UsageError, "the text is not empty");

@@ -239,9 +239,9 @@ TEST_F(PlacementProfileTest, fieldsOfAnotherKindAreFormatErrors) {
 
 TEST_F(PlacementProfileTest, profileOfAnotherGpuIsAFormatError) {
     write_with("GPU-0123", "GPU-4567");
-    CARILLON_EXPECT_ERROR(load(), FormatError, "of GPU-4567, not of GPU-0123");
+    CARILLON_EXPECT_ERROR(load(), FormatError, "for GPU-4567, not for GPU-0123");
     CARILLON_EXPECT_ERROR(load_placement_profile(path(), DeviceInfo{}), FormatError,
-                          "not of emulated");
+                          "not for emulated");
 }
 
 TEST_F(PlacementProfileTest, itIsKeptWhereTheEnvironmentSays) {

@@ -148,7 +148,7 @@ TEST(MpmcRingObjectTest, optionsThatMakeNoRingAreRefused) {
         MpmcToDevice(device, {.capacity = 8, .stripe = 4, .for_tests = {.first = 0}}), UsageError,
         "a first number of 0");
     CARILLON_EXPECT_ERROR(MpmcToDevice(device, {.capacity = 8, .stripe = 4, .producers = 0}),
-                          UsageError, "room for 0 threads");
+                          UsageError, "0 sending threads");
     // A warp's 32 messages would never have room.
     CARILLON_EXPECT_ERROR(MpmcToHost(device, {.capacity = 32, .stripe = 2}), UsageError,
                           "for a warp's 32");

@@ -113,7 +113,7 @@ TEST(SharedMemoryTest, anotherSizeThanAnnouncedIsAUsageErrorWithBoth) {
     for (std::size_t const announced : {0UL, 1UL, 9999UL, 10'001UL, 12'288UL, ~0UL}) {
         CARILLON_EXPECT_ERROR(
             SharedMemory(memory.duplicate(), announced), UsageError,
-            "the shared memory has 10000 bytes, " + std::to_string(announced) + " were");
+            "the shared memory has 10000 bytes, not the announced " + std::to_string(announced));
     }
     EXPECT_EQ(Held::now(), before);
 }

@@ -346,7 +346,7 @@ TEST_F(UnixListenerTest, signalsDoNotEndAWaitForTheQueue) {
     ASSERT_EQ(::sigaction(SIGALRM, &interrupt, &before), 0);
     ::itimerval const often{{0, 2000}, {0, 2000}};
     ASSERT_EQ(::setitimer(ITIMER_REAL, &often, nullptr), 0);
-    CARILLON_EXPECT_ERROR(connect_unix(path(), 50ms), TimeoutError, "within the time");
+    CARILLON_EXPECT_ERROR(connect_unix(path(), 50ms), TimeoutError, "before the timeout");
     ::itimerval const never{};
     ASSERT_EQ(::setitimer(ITIMER_REAL, &never, nullptr), 0);
     ASSERT_EQ(::sigaction(SIGALRM, &before, nullptr), 0);

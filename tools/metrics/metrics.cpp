@@ -145,9 +145,9 @@ void add_counters(std::string& text, Reports const& reports) {
                                 block.served.all().*counter.value);
         });
     }
-    head(text, "carillon_requests_under_way", "gauge", "Requests whose reply was not taken yet.");
+    head(text, "carillon_requests_outstanding", "gauge", "Requests whose reply was not taken yet.");
     for_blocks(reports, [&](OwnerReport const& report, WatchedBlock const& block) {
-        text += fmt::format("carillon_requests_under_way{{{}}} {}\n", block_labels(report, block),
+        text += fmt::format("carillon_requests_outstanding{{{}}} {}\n", block_labels(report, block),
                             block.served.counters.depth);
     });
 }

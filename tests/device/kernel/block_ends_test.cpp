@@ -212,7 +212,7 @@ TEST_P(BlockEndsTest, endHasOneOwner) {
     EndTrades const trades(device());
     auto const end = trades.device_handle();
     CARILLON_EXPECT_ERROR(launch(device(), 1, OwnedBody{{0, end}, {1, end}}), UsageError,
-                          "OwnedByBlock: block 0 owns");
+                          "OwnedByBlock: block 0 already owns");
 }
 
 // An end whose owner is none of the blocks would have no user.
@@ -220,7 +220,7 @@ TEST_P(BlockEndsTest, ownerIsOneOfTheBlocks) {
     EndTrades const trades(device());
     OwnedByBlock const owned(2, trades.device_handle());
     BodyWithEnd<OwnedByBlock<EndTrades::DeviceEnd>> const body{false, owned};
-    CARILLON_EXPECT_ERROR(launch(device(), 2, body), UsageError, "there are 2 blocks");
+    CARILLON_EXPECT_ERROR(launch(device(), 2, body), UsageError, "there are only 2 blocks");
     CARILLON_EXPECT_ERROR(launch_pinned(device(), Pins(3), body), UsageError,
                           "blocks have no numbers here");
     HandlerWithEnd<OwnedByBlock<EndTrades::DeviceEnd>> const handler{false, owned};

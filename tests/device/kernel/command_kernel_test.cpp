@@ -129,7 +129,7 @@ TEST_P(CommandKernelTest, commandThatTheKernelDoesNotKnowIsAUsageError) {
     // A host whose table has more commands than the kernel's gets this error.
     auto const ticket = CommandTicket<Ask>(packets.submit(request, patience));
     CARILLON_EXPECT_ERROR(desk.wait(ticket, patience), UsageError,
-                          "the kernel knows no command with the opcode of carillon::test::Ask");
+                          "the kernel has no command with the opcode of carillon::test::Ask");
     EXPECT_EQ(desk.call(Ask{1}, patience), Ask{2});
 }
 
@@ -181,7 +181,7 @@ void express_overtakes(Device const& device) {
     Ticket const last = kernel.express(0).submit({5, 0}, patience);
     kernel.drain(patience);
     EXPECT_EQ(kernel.express(0).wait(last, patience).value, 16U);
-    CARILLON_EXPECT_ERROR(express.call({1, 0}, patience), StoppedError, "was stopped");
+    CARILLON_EXPECT_ERROR(express.call({1, 0}, patience), StoppedError, "was drained");
 }
 
 TEST_P(CommandKernelTest, expressRequestIsServedBeforeThoseThatCameEarlier) {
@@ -194,7 +194,7 @@ TEST_P(CommandKernelTest, expressRequestOvertakesWhereAWarpServes) {
 
 TEST_P(CommandKernelTest, shapesThatAreNotAreUsageErrors) {
     PersistentKernel<GatedHandler> kernel(device());
-    CARILLON_EXPECT_ERROR((void)kernel.express(), UsageError, "the kernel has no express channels");
+    CARILLON_EXPECT_ERROR((void)kernel.express(), UsageError, "the kernel has no such channels");
     // Room for the channels of two blocks, but not for their express channels.
     auto const memory = std::make_shared<ChannelMemory>(device(), 3, 4);
     CARILLON_EXPECT_ERROR(

@@ -358,7 +358,7 @@ TEST_P(HostServiceTest, destructorLeavesAFunctionBehindThatDoesNotReturn) {
     ASSERT_TRUE(eventually([&] { return gate->entered == 1; }));
     testing::internal::CaptureStderr();
     service.reset();
-    EXPECT_NE(captured_stderr().find("a function of a HostService had not"), std::string::npos);
+    EXPECT_NE(captured_stderr().find("the function of a HostService had not"), std::string::npos);
     gate->open = true;
     EXPECT_TRUE(eventually([&] { return gate->left == 1; }));
 }
@@ -421,7 +421,7 @@ TEST_P(HostServiceTest, refusesWhatMakesNoSense) {
     CARILLON_EXPECT_ERROR(NumberService(device(), function, {.capacity = 100}), UsageError,
                           "HostService: a capacity of 100");
     CARILLON_EXPECT_ERROR(NumberService(device(), function, {.capacity = 16}), UsageError,
-                          "HostService: a capacity of 16: it is 32 at least");
+                          "HostService: a capacity of 16 is too small");
 }
 
 }  // namespace

@@ -202,7 +202,7 @@ TEST_P(PlacementTest, arrangedMemoryHasEachChannelWhereItWasPut) {
     memory.reset();
     EXPECT_EQ(location_of(0), (ChannelLocation{2, 3}));
     CARILLON_EXPECT_ERROR(memory.arrange(std::vector<ChannelLocation>{{4, 0}}), UsageError,
-                          "part 4 of 4 is not there");
+                          "part 4 is out of range: the memory has 4");
     CARILLON_EXPECT_ERROR(memory.arrange(std::vector<ChannelLocation>{{0, 1}, {2, 1}}), UsageError,
                           "part 1 is given twice");
 }

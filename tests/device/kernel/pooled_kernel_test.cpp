@@ -185,7 +185,7 @@ TEST_P(PooledKernelTest, drainAnswersWhatWasSentAndStopRefusesTheRest) {
     for (std::uint64_t i = 0; i < 10; ++i) {
         EXPECT_EQ(client.try_take(tickets[i]).value().value, 3 * i + 1);
     }
-    CARILLON_EXPECT_ERROR((void)client.call({1, 0}, patience), StoppedError, "was stopped");
+    CARILLON_EXPECT_ERROR((void)client.call({1, 0}, patience), StoppedError, "was drained");
     kernel.reset();  // before its client
 }
 
@@ -226,7 +226,8 @@ TEST_P(PooledKernelTest, poolThatSaysNothingOfItsBlocksHasAsManyAsSuitTheDevice)
 
 TEST_P(PooledKernelTest, whatCannotBeIsAUsageError) {
     using Kernel = PersistentKernel<PoolHandler, Pool>;
-    CARILLON_EXPECT_ERROR(Kernel(device(), {.pool = {.clients = 0}}), UsageError, "no client");
+    CARILLON_EXPECT_ERROR(Kernel(device(), {.pool = {.clients = 0}}), UsageError,
+                          "Pool::clients and Pool::replies");
     CARILLON_EXPECT_ERROR(Kernel(device(), {.blocks = 4, .capacity = 64, .pool = {.stripe = 32}}),
                           UsageError, "4 blocks that take 32 requests at a time");
     using OfThreads = PersistentKernel<PoolBlockHandler, Pool>;

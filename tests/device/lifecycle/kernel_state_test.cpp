@@ -107,7 +107,7 @@ TEST_P(KernelStateTest, drainsInAsManyCallsAsThatTakes) {
         }
     }));
     EXPECT_FALSE(kernel.running());
-    CARILLON_EXPECT_ERROR(kernel.drain(patience), StoppedError, "was stopped");
+    CARILLON_EXPECT_ERROR(kernel.drain(patience), StoppedError, "was drained");
 }
 
 TEST_P(KernelStateTest, lifetimeIsNamedAsTheReason) {
@@ -164,8 +164,8 @@ TEST_P(KernelStateTest, blocksThatSleepAnswerAndEnd) {
 }
 
 TEST_P(KernelStateTest, hostLimitThatCannotBeKeptIsAUsageError) {
-    CARILLON_EXPECT_ERROR(make({.host_limit = 9ms}), UsageError, "10 ms or more, or 0 for none");
-    CARILLON_EXPECT_ERROR(make({.host_limit = -1s}), UsageError, "10 ms or more, or 0 for none");
+    CARILLON_EXPECT_ERROR(make({.host_limit = 9ms}), UsageError, "use 10 ms or more, or 0");
+    CARILLON_EXPECT_ERROR(make({.host_limit = -1s}), UsageError, "use 10 ms or more, or 0");
 }
 
 // Catches an error that only a wait would find.

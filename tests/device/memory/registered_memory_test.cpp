@@ -82,7 +82,7 @@ TEST_P(RegisteredMemoryTest, whatIsRegisteredIsNotRegisteredAgainBeforeItIsLetGo
     std::optional<Memory> memory = device().register_host(bytes);
     for (int i = 0; i < 2; ++i) {  // one that was refused changes nothing
         CARILLON_EXPECT_ERROR((void)device().register_host(bytes), UsageError,
-                              std::string(call) + "100000 bytes at ");
+                              std::string(call) + "some of the 100000 bytes at ");
         CARILLON_EXPECT_ERROR((void)device().register_host(bytes), UsageError,
                               "registered already");
     }

@@ -48,7 +48,7 @@ Finding check_memory(Facts const& facts) {
     if (info.why_host_memory.empty())
         return source_subject.ok(fmt::format("from {}", to_string(info.memory_source)));
     return source_subject.at(
-        Severity::warning, "page-locked host memory: " + info.why_host_memory,
+        Severity::warning, "pinned host memory: " + info.why_host_memory,
         "fix the Vulkan findings below; until then a command takes about one bus "
         "round trip longer");
 }

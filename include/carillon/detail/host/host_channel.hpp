@@ -116,7 +116,7 @@ class HostChannel : public Kernel {
         throw UsageError("no reply is outstanding for this ticket");
     }
 
-    // Runs everything that try_submit() and try_take() run, except sending and taking.
+    // Touches the same code and data as try_submit() and try_take(), and sends nothing.
     void warm() {
         Kernel::warm();
         requests_.warm();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The layout of channels' rings, for both sides: the device polls device memory, the CPU polls
-// page-locked host memory.
+// pinned host memory.
 //
 //   device memory                        host memory, for each channel
 //   of each channel: | request slots |   | reply slots | status line    |
