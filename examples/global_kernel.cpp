@@ -66,6 +66,29 @@ bool ends_within(cudaStream_t stream, std::chrono::seconds timeout) {
     return false;
 }
 
+// Stops the kernel and waits for its end, also when an error unwinds main(): the rings that it
+// polls are freed afterwards.
+class Stopping {
+   public:
+    Stopping(StopIn& stop, cudaStream_t stream) : stop_(stop), stream_(stream) {}
+    Stopping(Stopping const&) = delete;
+    Stopping& operator=(Stopping const&) = delete;
+    ~Stopping() {
+        if (!is_done_) (void)end();
+    }
+    // Returns whether it has ended.
+    bool end() {
+        is_done_ = true;
+        stop_.set(true);
+        return ends_within(stream_, std::chrono::seconds(10));
+    }
+
+   private:
+    StopIn& stop_;
+    cudaStream_t stream_;
+    bool is_done_ = false;
+};
+
 int main() try {
     using namespace std::chrono_literals;
     auto const device = carillon::Device::open("cuda:0");
@@ -80,6 +103,7 @@ int main() try {
     accumulate<<<1, 1, 0, stream>>>(orders.device_handle(), totals.device_handle(),
                                     stop.device_handle(), beat.device_handle());
     check(cudaGetLastError());
+    Stopping stopping(stop, stream);
 
     for (long i = 1; i <= 100; ++i) {
         orders.push({i}, 1s);
@@ -88,9 +112,7 @@ int main() try {
         Total const total = totals.pop(1s);
         std::printf("%ld orders, %ld contracts\n", total.orders, total.quantity);
     }
-    stop.set(true);
-    // The rings are freed behind this line, and the kernel must have ended by then.
-    return ends_within(stream, 10s) ? 0 : 1;
+    return stopping.end() ? 0 : 1;
 } catch (carillon::Error const& error) {
     std::fprintf(stderr, "global_kernel: %s\n", error.what());
     return 1;

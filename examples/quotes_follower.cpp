@@ -14,11 +14,12 @@ int main(int argc, char** argv) try {
     if (argc != 2) return 2;
     constexpr int last = 2000;
     int owners = 0;
+    std::setvbuf(stdout, nullptr, _IOLBF, 0);  // line by line, also into a file
     for (int number = 1; number <= last;) {
         try {
             auto const owner = carillon::connect(argv[1], {.wait_for_owner = 10s});
             auto quotes = owner.channel<Tick, Quote>();
-            ++owners;
+            std::printf("owner %d\n", ++owners);
             for (; number <= last; ++number) {
                 (void)quotes.call(Tick{4810.0 + number, 4811.0 + number}, 1s);
                 std::this_thread::sleep_for(1ms);

@@ -83,6 +83,7 @@ int main(int argc, char** argv) try {
     server.add("log", log);
     server.open(argv[1]);  // from now on clients come in, and find all of them
     std::printf("serving at %s\n", argv[1]);
+    std::fflush(stdout);  // at once, also where the output is a pipe
 
     int signal = 0;
     ::sigwait(&ends, &signal);

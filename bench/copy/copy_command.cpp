@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include "command/common.hpp"
 #include "copy/gdrcopy.hpp"
 #include "copy/run_copy.hpp"
@@ -14,8 +16,8 @@ class CopyCommand final : public Command {
         auto* const rounds = add_rounds(command_line, options_.rounds);
         command_line
             .add_option("--largest", options_.largest,
-                        "copy up to SIZE bytes; k, M and G are units of 1024 (default 16M)")
-            ->default_str("")
+                        "copy up to SIZE bytes; k, M and G are units of 1024")
+            ->default_str(fmt::format("{}M", options_.largest >> 20U))
             ->transform(CLI::AsSizeValue(false))
             ->check(CLI::Range(std::size_t{64}, std::size_t{1} << 30))
             ->option_text("SIZE");

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <carillon/carillon.hpp>
 #include <chrono>
-#include <thread>
 
 #include "kernels/rtt_kernels.hpp"
 #include "measure/line_rig.hpp"
@@ -29,17 +28,21 @@ constexpr NamedPolicy idle_policies[] = {
 std::optional<double> idle_power(Device const& device) {
     constexpr int readings = 3;
     double sum = 0;
-    std::this_thread::sleep_for(device.info().pci_bus_id.empty() ? 0ms : 500ms);
+    auto const pause = [](std::chrono::milliseconds time) {
+        sleep_until(std::chrono::steady_clock::now() + time);
+    };
+    pause(device.info().pci_bus_id.empty() ? 0ms : 500ms);
     for (int i = 0; i < readings; ++i) {
         auto const watts = gpu_power(device.info().pci_bus_id);
         if (!watts) return {};
         sum += *watts;
-        std::this_thread::sleep_for(200ms);
+        pause(200ms);
     }
     return sum / readings;
 }
 
-// Times `trip(i)`, i from `first`, `count` times, each after `pause_once()`.
+// Times `trip(i)`, i from `first`, `count` times, each after `pause_once()`; fewer times when an
+// interrupt comes.
 template <class PauseOnce, class Trip>
 LatencySummary time_after(std::string name, std::uint32_t first, std::uint32_t count,
                           PauseOnce&& pause_once, Trip&& trip) {
@@ -47,6 +50,7 @@ LatencySummary time_after(std::string name, std::uint32_t first, std::uint32_t c
     Samples samples;
     for (std::uint32_t i = first; i != first + count; ++i) {
         pause_once();
+        if (interrupted()) break;
         auto const start = Clock::now();
         trip(i);
         samples.push_back(static_cast<std::uint32_t>((Clock::now() - start).count()));
@@ -96,11 +100,16 @@ IdleLine measure_line(Device const& device, IdleOptions const& options) {
     std::uint32_t const busy = busy_share * calls;
     std::uint32_t next = 0;
     // A thread may sleep longer than it asks for.
-    LineRig rig(device, calls + busy + 2 * calls, {}, 2 * (2 * calls * pause));
+    std::uint32_t const all = calls + busy + 2 * calls;
+    LineRig rig(device, all, {}, 2 * (2 * calls * pause));
+    std::uint32_t made = 0;
+    auto const trip = [&](std::uint32_t i) {
+        rig.trip(i);
+        ++made;
+    };
     auto const time = [&](char const* name, std::uint32_t count, auto&& pause_once) {
         next += count;
-        return time_after(name, next - count, count, pause_once,
-                          [&](std::uint32_t i) { rig.trip(i); });
+        return time_after(name, next - count, count, pause_once, trip);
     };
     auto const after = [&](Pause how) { return [=] { spend(how, pause, [] {}); }; };
     (void)time("warm-up", calls, [] {});
@@ -108,6 +117,7 @@ IdleLine measure_line(Device const& device, IdleOptions const& options) {
     line.busy = time("busy", busy, [] {});
     line.woken = time("woken", calls, after(Pause::sleep));
     line.spun = time("spun", calls, after(Pause::spin));
+    while (made < all) trip(made);  // after an interrupt: the kernel ends with the last one
     rig.await_end();
     return line;
 }
@@ -126,8 +136,9 @@ IdleReport run_idle(Device const& device, IdleOptions const& options, Progress c
             report.line = measure_line(device, options);
             return;
         }
-        report.policies.push_back(
-            measure_policy(device, options, report.blocks, idle_policies[turn]));
+        IdleResult const result =
+            measure_policy(device, options, report.blocks, idle_policies[turn]);
+        if (result.busy.count != 0) report.policies.push_back(result);
     });
     return report;
 }

@@ -22,6 +22,7 @@ struct IdleOptions {
     unsigned blocks = 0;  // 0: as many as a GPU has SMs, 1 on the emulated device
 };
 
+// An interrupt leaves summaries without calls, and the last policies out.
 struct IdleResult {
     std::string name;
     IdlePolicy policy;

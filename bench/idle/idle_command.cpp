@@ -52,7 +52,7 @@ class IdleCommand final : public Command {
    private:
     CommonOptions common_;
     IdleOptions options_;
-    std::chrono::nanoseconds pause_ = 5ms;
+    std::chrono::nanoseconds pause_ = std::chrono::microseconds(IdleOptions().pause_us);
 };
 
 }  // namespace

@@ -10,22 +10,33 @@ std::string watts(std::optional<double> power) {
     return power ? fmt::format("{:.0f}", *power) : "-";
 }
 
+std::string nanoseconds(LatencySummary const& calls, double LatencySummary::*figure) {
+    return calls.count != 0 ? fmt::format("{:.0f}", calls.*figure) : "-";
+}
+
+void add(nlohmann::json& json, char const* key, LatencySummary const& calls) {
+    if (calls.count != 0) json[key] = to_json(calls);
+}
+
 }  // namespace
 
 nlohmann::json to_json(IdleResult const& result) {
     nlohmann::json json{{"name", result.name},
                         {"polls", result.policy.polls},
-                        {"longest_sleep_ns", result.policy.longest_sleep_ns},
-                        {"busy", to_json(result.busy)},
-                        {"woken", to_json(result.woken)},
-                        {"warm", to_json(result.warm)}};
+                        {"longest_sleep_ns", result.policy.longest_sleep_ns}};
+    add(json, "busy", result.busy);
+    add(json, "woken", result.woken);
+    add(json, "warm", result.warm);
     if (result.power) json["power_w"] = *result.power;
     return json;
 }
 
 nlohmann::json to_json(IdleLine const& line) {
-    return {
-        {"busy", to_json(line.busy)}, {"woken", to_json(line.woken)}, {"spun", to_json(line.spun)}};
+    nlohmann::json json = nlohmann::json::object();
+    add(json, "busy", line.busy);
+    add(json, "woken", line.woken);
+    add(json, "spun", line.spun);
+    return json;
 }
 
 std::string idle_table(IdleReport const& report) {
@@ -35,9 +46,12 @@ std::string idle_table(IdleReport const& report) {
     auto const row = [&](std::string const& name, LatencySummary const& busy,
                          LatencySummary const& slept, LatencySummary const& awake,
                          std::string const& power) {
-        text +=
-            fmt::format("{:<14}{:>10.0f}{:>12.0f}{:>12.0f}{:>12.0f}{:>12.0f}{:>8}\n", name,
-                        busy.p50_ns, slept.p50_ns, slept.p99_ns, awake.p50_ns, awake.p99_ns, power);
+        text += fmt::format("{:<14}{:>10}{:>12}{:>12}{:>12}{:>12}{:>8}\n", name,
+                            nanoseconds(busy, &LatencySummary::p50_ns),
+                            nanoseconds(slept, &LatencySummary::p50_ns),
+                            nanoseconds(slept, &LatencySummary::p99_ns),
+                            nanoseconds(awake, &LatencySummary::p50_ns),
+                            nanoseconds(awake, &LatencySummary::p99_ns), power);
     };
     for (IdleResult const& each : report.policies) {
         row(each.name, each.busy, each.woken, each.warm, watts(each.power));
@@ -53,6 +67,7 @@ std::string idle_table(IdleReport const& report) {
 std::string idle_summary(IdleReport const& report) {
     std::string text;
     for (IdleResult const& each : report.policies) {
+        if (each.woken.count == 0) continue;
         text += fmt::format("{}{}: {:.1f} us", text.empty() ? "a call after sleep, p50: " : ", ",
                             each.name, each.woken.p50_ns / 1000);
     }

@@ -91,11 +91,11 @@ struct StoreSamples {
 };
 
 void put_many(StoreWay& way, Content& content, std::uint32_t count, StoreSamples& samples) {
-    for (std::uint32_t i = 0; i < count; ++i) samples.add(way.put(content));
+    for (std::uint32_t i = 0; i < count && !interrupted(); ++i) samples.add(way.put(content));
 }
 template <class Way>
 void put_many(Way& way, Content& content, std::uint32_t count, Samples& samples) {
-    for (std::uint32_t i = 0; i < count; ++i) samples.push_back(way.put(content));
+    for (std::uint32_t i = 0; i < count && !interrupted(); ++i) samples.push_back(way.put(content));
 }
 
 // Both ways by CUDA IPC.

@@ -13,6 +13,7 @@
 #include "ipc/shared_kernel.hpp"
 #include "ipc/talk.hpp"
 #include "kernels/ipc_kernels.hpp"
+#include "measure/interrupt.hpp"
 #include "measure/latency.hpp"
 
 namespace carillon::tool {
@@ -35,8 +36,9 @@ class CheckedClient {
         check(sent_, reply);
         return static_cast<std::uint32_t>(took.count());
     }
+    // Until an interrupt.
     void call(std::uint32_t count, Samples& samples) {
-        for (std::uint32_t i = 0; i < count; ++i) samples.push_back(call());
+        for (std::uint32_t i = 0; i < count && !interrupted(); ++i) samples.push_back(call());
     }
 
     void submit() {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Device source: nvcc compiles it where there is one.
+#include <algorithm>
 #include <carillon/carillon.hpp>
 #include <functional>
 #include <utility>
@@ -12,6 +13,9 @@
 
 namespace carillon::tool {
 namespace {
+
+// An interrupt waits for as many calls of another process.
+constexpr std::uint32_t most_begun = 100'000;
 
 // A client in another process.
 class Caller {
@@ -27,6 +31,15 @@ class Caller {
     }
     // Waits for all calls that were begun, each of which has a limit.
     void await() { child_.expect("done", patience + begun_ * std::chrono::milliseconds(1)); }
+    // Until an interrupt, for which this looks between pieces.
+    void call(std::string const& name, std::uint32_t count) {
+        for (std::uint32_t left = count; left != 0 && !interrupted();) {
+            std::uint32_t const piece = std::min(left, most_begun);
+            begin(name, piece);
+            await();
+            left -= piece;
+        }
+    }
     void add_samples(std::string const& name, Samples& to) {
         child_.talk().say("samples " + name);
         std::size_t const before = to.size();
@@ -42,11 +55,6 @@ class Caller {
     Child child_;
     std::uint32_t begun_ = 0;
 };
-
-void warm_up(Caller& caller, std::uint32_t calls) {
-    caller.begin("warm-up", calls);
-    caller.await();
-}
 
 // `own`: a client of a kernel that this process commands itself; the kernel equals the shared one.
 template <class Client>
@@ -64,13 +72,10 @@ std::vector<LatencySummary> time_beside(Client& own, SharedKernel const& shared,
     Samples samples[3];
     std::function<void()> const turns[] = {[&] { in_process.call(calls, samples[0]); },
                                            [&] { connected.call(calls, samples[1]); },
-                                           [&] {
-                                               other.begin("calls", calls);
-                                               other.await();
-                                           }};
+                                           [&] { other.call("calls", calls); }};
     in_process.burst(8);
     connected.burst(8);
-    warm_up(other, calls);
+    other.call("warm-up", calls);
     take_turns(options.rounds, std::size(turns), progress,
                [&](std::size_t turn) { turns[turn](); });
     other.add_samples("calls", samples[2]);
@@ -109,13 +114,15 @@ std::vector<LatencySummary> time_ipc_clients(Device const& device, IpcOptions co
     }
 
     std::uint32_t const calls = options.calls / options.rounds;
-    for (Caller& each : callers) warm_up(each, calls / 10 + 1);
+    for (Caller& each : callers) each.call("warm-up", calls / 10 + 1);
     for (std::uint32_t round = 0; round < options.rounds && !interrupted(); ++round) {
-        Caller& one = callers[round % callers.size()];
-        one.begin("one", calls);
-        one.await();
-        for (Caller& each : callers) each.begin("all", calls);
-        for (Caller& each : callers) each.await();
+        callers[round % callers.size()].call("one", calls);
+        for (std::uint32_t left = calls; left != 0 && !interrupted();) {
+            std::uint32_t const piece = std::min(left, most_begun);
+            for (Caller& each : callers) each.begin("all", piece);
+            for (Caller& each : callers) each.await();
+            left -= piece;
+        }
         progress(static_cast<double>(round + 1) / options.rounds);
     }
     Samples one;

@@ -14,7 +14,7 @@ double ratio(LatencySummary const& of, LatencySummary const& over) {
     return over.p50_ns > 0 ? of.p50_ns / over.p50_ns : 0;
 }
 
-// The ratio of two rows; 0 if an interrupt left them out.
+// The ratio of two rows; 0 if an interrupt came before them.
 double ratio(std::vector<LatencySummary> const& rows, std::size_t of, std::size_t over) {
     return std::max(of, over) < rows.size() ? ratio(rows[of], rows[over]) : 0;
 }
@@ -52,10 +52,12 @@ nlohmann::json to_json(OwnerKills const& result) {
             {"failure", result.failure}};
 }
 
+// Those that were measured: an interrupt leaves out the last ones.
 std::vector<LatencySummary> rows_of(IpcBuffers const& buffers) {
     std::vector<LatencySummary> rows{buffers.store};
     rows.insert(rows.end(), buffers.parts.begin(), buffers.parts.end());
     rows.insert(rows.end(), buffers.rivals.begin(), buffers.rivals.end());
+    std::erase_if(rows, [](LatencySummary const& each) { return each.count == 0; });
     return rows;
 }
 
@@ -66,6 +68,7 @@ std::string stalls_table(std::vector<IpcStall> const& stalls) {
                                    "count", "p99.9", "longest");
     for (IpcStall const& stall : stalls) {
         auto const row = [&](char const* what, LatencySummary const& calls) {
+            if (calls.count == 0) return;  // an interrupt came before
             text +=
                 fmt::format("{:<42}{:>12}{:>12.1f}{:>12.1f}\n",
                             fmt::format("{} (rings in {} memory)", what, rings(stall)), calls.count,
@@ -86,6 +89,7 @@ std::string buffers_text(IpcBuffers const& buffers) {
         "one\n{}",
         buffers.bytes, latency_table(rows_of(buffers)));
     if (buffers.why_no_cuda_ipc.empty()) {
+        if (ratio(buffers.rivals.back(), buffers.store) == 0) return text;  // as above
         return text +
                fmt::format("p50 over the store's: CUDA IPC {:.2f}, CUDA IPC with a store {:.2f}\n",
                            ratio(buffers.rivals.front(), buffers.store),
@@ -125,27 +129,30 @@ nlohmann::json to_json(IpcReport const& report) {
     }
     for (IpcStall const& stall : report.stalls) {
         for (LatencySummary const& calls : {stall.alone, stall.attach, stall.exit}) {
+            if (calls.count == 0) continue;
             nlohmann::json row = to_json(calls);
             row["rings"] = rings(stall);
             rows.push_back(row);
         }
     }
     for (LatencySummary const& each : rows_of(report.buffers)) {
-        if (report.buffers.bytes == 0) break;  // an interrupt came before
         nlohmann::json row = to_json(each);
         row["bytes"] = report.buffers.bytes;
         rows.push_back(row);
     }
     nlohmann::json json{{"results", rows},
-                        {"call_over_in_process", ratio(report.calls, 2, 0)},
                         {"clients", report.client_count},
                         {"kernel", kernel(report.blocks)},
-                        {"clients_over_1", ratio(report.clients, 1, 0)},
                         {"seed", report.seed}};
+    auto const add_ratio = [&](char const* key, double ratio) {
+        if (ratio != 0) json[key] = ratio;
+    };
+    add_ratio("call_over_in_process", ratio(report.calls, 2, 0));
+    add_ratio("clients_over_1", ratio(report.clients, 1, 0));
     if (!report.buffers.rivals.empty()) {
         IpcBuffers const& buffers = report.buffers;
-        json["store_get_over_bare_cuda_ipc"] = ratio(buffers.rivals.front(), buffers.store);
-        json["store_get_over_cuda_ipc"] = ratio(buffers.rivals.back(), buffers.store);
+        add_ratio("store_get_over_bare_cuda_ipc", ratio(buffers.rivals.front(), buffers.store));
+        add_ratio("store_get_over_cuda_ipc", ratio(buffers.rivals.back(), buffers.store));
     } else if (!report.buffers.why_no_cuda_ipc.empty()) {
         json["why_no_cuda_ipc"] = report.buffers.why_no_cuda_ipc;
     }
@@ -164,17 +171,21 @@ std::string calls_text(IpcReport const& report) {
     std::vector<LatencySummary> rows = report.calls;
     rows.insert(rows.end(), report.clients.begin(), report.clients.end());
     std::erase_if(rows, [](LatencySummary const& each) { return each.count == 0; });
-    return fmt::format(
+    std::string text = fmt::format(
         "\ncalls, 48 bytes each way, of a kernel with {1}: from this process, through a "
         "connection\n"
-        "to itself, from another process; from one and from {0} other processes at once\n{2}"
-        "p50: other process over in-process {3:.3f}, {0} clients over one {4:.3f}\n",
-        report.client_count, kernel(report.blocks), latency_table(rows), ratio(report.calls, 2, 0),
-        ratio(report.clients, 1, 0));
+        "to itself, from another process; from one and from {0} other processes at once\n{2}",
+        report.client_count, kernel(report.blocks), latency_table(rows));
+    double const over_in_process = ratio(report.calls, 2, 0);
+    double const over_one = ratio(report.clients, 1, 0);
+    if (over_in_process == 0 || over_one == 0) return text;  // an interrupt came before
+    return text +
+           fmt::format("p50: other process over in-process {:.3f}, {} clients over one {:.3f}\n",
+                       over_in_process, report.client_count, over_one);
 }
 
 std::string ipc_summary(IpcReport const& report) {
-    if (report.calls.size() < 3) return "";
+    if (ratio(report.calls, 2, 0) == 0) return "";  // an interrupt came before
     return fmt::format(
         "a call from another process: p50 {:.2f} us, p99 {:.2f} us, {:.2f} times an "
         "in-process call\n",

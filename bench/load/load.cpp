@@ -30,17 +30,20 @@ Samples room_for(std::size_t count) {
     return samples;
 }
 
-// The highest rate: everything is due at once, as many are under way as there are slots.
+// The highest rate: everything is due at once, as many are under way as there are slots. 0 when an
+// interrupt comes before.
 double highest_rate(LoadTarget& target, std::uint32_t count, std::uint64_t window) {
     constexpr int runs = 5;
     std::vector<double> rates;
     for (int i = 0; i <= runs; ++i) {  // the first warms up
         Samples ignored = room_for(count);
         double const rate = target.run(Schedule(0), count, window, ignored).per_second;
+        if (interrupted()) break;
         if (i != 0) rates.push_back(rate);
     }
+    if (rates.empty()) return 0;
     std::sort(rates.begin(), rates.end());
-    return rates[runs / 2];
+    return rates[rates.size() / 2];
 }
 
 Running make_level(std::string name, unsigned percent, double highest, std::uint64_t window,
@@ -56,11 +59,12 @@ Running make_level(std::string name, unsigned percent, double highest, std::uint
 void run_idle(LoadTarget& target, Running& running, std::uint32_t count) {
     Samples one = room_for(count);
     double seconds = 0;
-    for (std::uint32_t i = 0; i < count; ++i) {
+    for (std::uint32_t i = 0; i < count && !interrupted(); ++i) {
         seconds += 1 / target.run(Schedule(0), 1, 1, one).per_second;
     }
     running.samples.insert(running.samples.end(), one.begin(), one.end());
-    running.achieved.push_back(count / seconds);
+    if (one.empty()) return;
+    running.achieved.push_back(static_cast<double>(one.size()) / seconds);
 }
 
 void run_level(LoadTarget& target, Running& running, std::uint32_t count) {
@@ -72,7 +76,7 @@ void run_level(LoadTarget& target, Running& running, std::uint32_t count) {
 }
 
 void finish(Running& running, std::vector<LoadLevel>& levels) {
-    if (running.achieved.empty()) return;  // an interrupt came before
+    if (running.samples.empty()) return;  // an interrupt came before
     running.level.latency = summarize(running.level.latency.name, running.samples);
     std::sort(running.achieved.begin(), running.achieved.end());
     running.level.achieved = running.achieved[running.achieved.size() / 2];

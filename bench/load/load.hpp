@@ -33,8 +33,9 @@ struct LoadLevel {
 };
 
 struct LoadResult {
-    double channel_per_second = 0;  // the highest rate of one channel, and of launches
-    double launch_per_second = 0;   // 0: not measured
+    // The highest rate of one channel, 0 if an interrupt came before, and of launches.
+    double channel_per_second = 0;
+    double launch_per_second = 0;  // 0: not measured
     std::vector<LoadLevel> levels;
 };
 

@@ -32,10 +32,13 @@ class LoadCommand final : public Command {
         nlohmann::json env = environment(device.info());
         env["rounds"] = options_.rounds;
         env["capacity"] = options_.capacity;
-        common_.write({{"environment", env},
-                       {"channel_per_second", measured.channel_per_second},
-                       {"launch_per_second", measured.launch_per_second},
-                       {"results", json_array(measured.levels)}});
+        nlohmann::json all{{"environment", env},
+                           {"launch_per_second", measured.launch_per_second},
+                           {"results", json_array(measured.levels)}};
+        if (measured.channel_per_second > 0) {
+            all["channel_per_second"] = measured.channel_per_second;
+        }
+        common_.write(all);
     }
 
    private:

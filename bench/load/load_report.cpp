@@ -19,6 +19,7 @@ nlohmann::json to_json(LoadLevel const& level) {
 std::string load_table(LoadResult const& result) {
     std::vector<LatencySummary> latencies;
     for (LoadLevel const& level : result.levels) latencies.push_back(level.latency);
+    if (latencies.empty()) return "";  // an interrupt came before
     std::string text =
         fmt::format("one channel takes {:.0f} calls/s{}\n", result.channel_per_second,
                     result.launch_per_second > 0

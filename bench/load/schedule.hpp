@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "carillon/error.hpp"
+#include "measure/interrupt.hpp"
 
 namespace carillon::tool {
 
@@ -35,7 +36,7 @@ struct LoadRun {
 // Sends `count` messages on schedule and takes their replies, in order, with one thread and at most
 // `window` of them under way. `target.try_send(i)` and `target.try_take(i)` return at once whether
 // they did it, `now()` is the time in nanoseconds. A latency for each is appended. Throws
-// TimeoutError when no reply has come for `limit_ns`.
+// TimeoutError when no reply has come for `limit_ns`. After an interrupt no more are sent.
 template <class Target, class Now>
 LoadRun run_schedule(Schedule const& schedule, std::uint64_t count, std::uint64_t window,
                      std::int64_t limit_ns, Target& target, Now&& now,
@@ -54,6 +55,7 @@ LoadRun run_schedule(Schedule const& schedule, std::uint64_t count, std::uint64_
         }
         bool const replied = taken < sent && target.try_take(taken);
         at = now() - start;
+        if (interrupted()) count = sent;
         if (replied) {
             std::int64_t const latency = at - schedule.due_ns(taken);
             latencies.push_back(static_cast<std::uint32_t>(

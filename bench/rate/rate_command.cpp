@@ -46,7 +46,7 @@ class RateCommand final : public Command {
    private:
     CommonOptions common_;
     RateOptions options_;
-    std::chrono::nanoseconds time_ = 20s;
+    std::chrono::nanoseconds time_ = time_of(RateOptions().seconds);
 };
 
 }  // namespace

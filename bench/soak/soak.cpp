@@ -29,7 +29,7 @@ void measure_highest(SoakDriver<lines>& driver, SoakOptions const& options, Soak
     auto const elapsed = driver.run(0, measured, no_tick);
     result.highest_per_second = soak_rate(driver.taken() - before, elapsed);
     driver.settle();
-    if (!(result.highest_per_second > 0))
+    if (!(result.highest_per_second > 0) && !interrupted())
         throw Error("highest rate", "the time is too short for a reply");
 }
 

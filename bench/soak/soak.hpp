@@ -52,8 +52,8 @@ struct SoakResult {
     unsigned lines = 0;  // of a message
     double seconds = 0;  // of the load
     unsigned load_percent = 0;
-    double highest_per_second = 0;
-    double achieved_per_second = 0;
+    double highest_per_second = 0;   // 0, or not finite: an interrupt came before it was known
+    double achieved_per_second = 0;  // the same
     SoakMemory memory;
     std::string failure;  // what ended it early, or went wrong at its end
 };

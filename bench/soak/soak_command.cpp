@@ -3,6 +3,7 @@
 
 #include "command/common.hpp"
 #include "command/time_option.hpp"
+#include "measure/interrupt.hpp"
 #include "report/environment.hpp"
 #include "soak/soak.hpp"
 
@@ -51,13 +52,15 @@ class SoakCommand final : public Command {
    private:
     template <class Result>
     void report(Device const& device, Result const& result, std::string const& text) {
+        bool const early = ended_early();
         common_.print(text);
         common_.write(to_json(result), device.info());
         require_sound(result);
-        common_.print("verdict: nothing was lost, and nothing grew\n");
+        common_.print(early ? "verdict: until the interrupt nothing was lost, and nothing grew\n"
+                            : "verdict: nothing was lost, and nothing grew\n");
     }
 
-    std::chrono::nanoseconds time_ = 60s;
+    std::chrono::nanoseconds time_ = time_of(SoakOptions().seconds);
     CommonOptions common_;
     SoakOptions options_;
     std::uint64_t cycles_ = 0;  // starts and stops instead of a load

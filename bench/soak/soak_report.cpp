@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <carillon/error.hpp>
+#include <cmath>
 
 #include "soak/soak.hpp"
 
@@ -32,6 +33,10 @@ std::string memory_table(SoakMemory const& memory) {
     return text + (memory.flat() ? "flat\n" : "NOT FLAT\n");
 }
 
+bool is_known(double rate) { return std::isfinite(rate) && rate > 0; }
+
+std::string rate_text(double rate) { return is_known(rate) ? fmt::format("{:.0f}", rate) : "-"; }
+
 void require_flat(SoakMemory const& memory) {
     if (!memory.flat()) throw Error("soak", "memory, descriptors or threads grew");
 }
@@ -40,20 +45,23 @@ void require_flat(SoakMemory const& memory) {
 
 nlohmann::json to_json(SoakResult const& result) {
     SoakCounts const& counts = result.counts;
-    return {{"soak_commands", counts.commands},
-            {"soak_lost", counts.lost},
-            {"soak_duplicated", counts.duplicated},
-            {"soak_reordered", counts.reordered},
-            {"soak_corrupted", counts.corrupted},
-            {"soak_abandoned", counts.abandoned},
-            {"channels", result.channels},
-            {"lines", result.lines},
-            {"seconds", result.seconds},
-            {"load_percent", result.load_percent},
-            {"highest_per_second", result.highest_per_second},
-            {"achieved_per_second", result.achieved_per_second},
-            {"memory", memory_json(result.memory)},
-            {"failure", result.failure}};
+    nlohmann::json json{{"soak_commands", counts.commands},
+                        {"soak_lost", counts.lost},
+                        {"soak_duplicated", counts.duplicated},
+                        {"soak_reordered", counts.reordered},
+                        {"soak_corrupted", counts.corrupted},
+                        {"soak_abandoned", counts.abandoned},
+                        {"channels", result.channels},
+                        {"lines", result.lines},
+                        {"seconds", result.seconds},
+                        {"load_percent", result.load_percent},
+                        {"memory", memory_json(result.memory)},
+                        {"failure", result.failure}};
+    if (is_known(result.highest_per_second)) json["highest_per_second"] = result.highest_per_second;
+    if (is_known(result.achieved_per_second)) {
+        json["achieved_per_second"] = result.achieved_per_second;
+    }
+    return json;
 }
 
 nlohmann::json to_json(CyclesResult const& result) {
@@ -67,14 +75,14 @@ nlohmann::json to_json(CyclesResult const& result) {
 std::string soak_text(SoakResult const& result) {
     SoakCounts const& counts = result.counts;
     std::string text = fmt::format(
-        "{:.1f} s on {} channel{}, {} line{} per message, {} % of {:.0f} requests/s: {:.0f} "
+        "{:.1f} s on {} channel{}, {} line{} per message, {} % of {} requests/s: {} "
         "requests/s "
         "achieved\n"
         "{:<14}{:>12}{:>12}{:>12}{:>12}{:>12}\n{:<14}{:>12}{:>12}{:>12}{:>12}{:>12}\n",
         result.seconds, result.channels, result.channels == 1 ? "" : "s", result.lines,
-        result.lines == 1 ? "" : "s", result.load_percent, result.highest_per_second,
-        result.achieved_per_second, "requests", "lost", "duplicated", "reordered", "corrupted",
-        "abandoned", counts.commands, counts.lost, counts.duplicated, counts.reordered,
+        result.lines == 1 ? "" : "s", result.load_percent, rate_text(result.highest_per_second),
+        rate_text(result.achieved_per_second), "requests", "lost", "duplicated", "reordered",
+        "corrupted", "abandoned", counts.commands, counts.lost, counts.duplicated, counts.reordered,
         counts.corrupted, counts.abandoned);
     if (!result.failure.empty()) return text + fmt::format("failed: {}\n", result.failure);
     return text + memory_table(result.memory);

@@ -91,6 +91,22 @@ class LaboratoryTest(ProgramTest):
         self.assertEqual(rows["lines-8p8r"]["rings"], rows["lines-8p8r"]["producers"])
         self.assertEqual(rows["lines-8p1r-mutex"]["sharing"], "mutex")
 
+    def test_rate_has_options_for_each_way_to_take_messages(self):
+        for option, value in (("--stripe", "8"), ("--warps", "2"), ("--batch", "16")):
+            with self.subTest(option):
+                result = run("rate", "--device", "emulated", "--time", "50ms", "--rounds", "1",
+                             option, value, "--json")
+                self.assertEqual(result.returncode, 0, result.stderr)
+                rows = json.loads(result.stdout)["results"]
+                self.assertLessEqual(RATES | COSTS, {row["name"] for row in rows})
+                self.assertIn(int(value), [row.get(option[2:]) for row in rows])
+
+    def test_ipc_shares_the_blocks_of_a_pool(self):
+        result = run("ipc", "--pool", "--device", "emulated", "--calls", "20", "--clients", "2",
+                     "--visits", "1", "--puts", "10", "--json")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(json.loads(result.stdout)["kernel"], "SharedPool")
+
     def test_idle_tells_what_waking_costs_by_policy(self):
         result = run("idle", "--device", "emulated", "--calls", "5", "--pause", "100us",
                      "--json")
@@ -272,16 +288,25 @@ class LaboratoryTest(ProgramTest):
             for line in (["rate", "--time", "1h", "--rounds", "1000"], ["copy", "--rounds", "1000"],
                          ["soak", "--time", "1h"], ["soak", "--cycles", "1000000"],
                          ["ipc", "--calls", "1000", "--clients", "2", "--visits", "1000000"],
-                         ["load", "--samples", "400000"], ["idle", "--calls", "300", "--pause", "1ms"],
+                         ["ipc", "--calls", "10000000", "--clients", "2"],
+                         ["load", "--samples", "5000000", "--rounds", "1"],
+                         ["idle", "--calls", "100", "--pause", "10s"],
                          ["loops", "--min-time", "50ms"]):
                 with self.subTest(line[0]):
                     result = run_and_interrupt(*line, "--device", "emulated", f"--json={path}",
-                                               seconds=2.5 if line[0] == "soak" else 0.5)
+                                               seconds={"soak": 0, "idle": 2}.get(line[0], 0.5))
                     if "CARILLON_SANITIZED" not in os.environ:  # what it took grew
                         self.assertEqual(result.returncode, 130, result.stderr)
                     document = json.loads(path.read_text())
                     self.assertTrue(document["interrupted"])
                     self.assertEqual(document["schema_version"], 1)
+                    measured = {key: document[key] for key in set(document) - {"environment"}}
+                    self.assertNotIn("null", json.dumps(measured))
+                    self.assertNotIn("verdict: nothing", result.stdout)
+                    self.assertNotIn("nan", result.stdout)
+                    if "results" in document and line[0] != "loops":
+                        self.assertEqual([row for row in document["results"]
+                                          if row.get("count") == 0], [])
                     if line[0] != "loops":  # Google Benchmark has those keys
                         self.assert_on_the_page_of_commands(keys_of(document))
 

@@ -8,6 +8,7 @@
 
 #include <carillon/error.hpp>
 #include <chrono>
+#include <cmath>
 #include <future>
 #include <initializer_list>
 #include <thread>
@@ -346,6 +347,16 @@ TEST(SoakTest, whatMakesNoSenseIsRefused) {
     options.lines = 3;
     EXPECT_THROW((void)run_soak(device, options, [](double) {}), UsageError);
     EXPECT_THROW((void)run_cycles(device, 0, [](double) {}), UsageError);
+}
+
+TEST(SoakTest, aRateThatAnInterruptCutOffIsNoFigure) {
+    SoakResult result;
+    result.highest_per_second = std::nan("");
+    result.achieved_per_second = 5;
+    nlohmann::json const json = to_json(result);
+    EXPECT_FALSE(json.contains("highest_per_second"));
+    EXPECT_EQ(json["achieved_per_second"], 5);
+    EXPECT_NE(soak_text(result).find("% of - requests/s: 5 requests/s"), std::string::npos);
 }
 
 TEST(SoakTest, aResultThatIsNotSoundIsAnError) {

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A program as its users run it, for tests whose first argument is its path."""
 import functools
+import os
 import pathlib
 import re
 import signal
@@ -18,15 +19,41 @@ def run(*arguments, **options):
                           check=False, **options)
 
 
-def run_and_interrupt(*arguments, seconds):
-    """The result of the program, which gets SIGINT so many seconds after its first words."""
+def pieces_of_terminal(file):
+    """What a program writes to a terminal, until it has closed it."""
+    while True:
+        try:
+            piece = os.read(file, 4096)
+        except OSError:  # EIO at its end
+            return
+        if not piece:
+            return
+        yield piece
+
+
+def run_and_interrupt(*arguments, seconds=None):
+    """The result of the program, which gets SIGINT so many seconds after its first words; without
+    `seconds` when it first shows progress, on a terminal that is its standard error."""
     default = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
-    with subprocess.Popen([PROGRAM, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          text=True, preexec_fn=default) as process:
+    terminal, standard_error = (None, subprocess.PIPE) if seconds is not None else os.openpty()
+    with subprocess.Popen([PROGRAM, *arguments], stdout=subprocess.PIPE, stderr=standard_error,
+                          text=True, preexec_fn=default,
+                          env={**os.environ, "TERM": "xterm"}) as process:
         first = process.stdout.readline()
-        time.sleep(seconds)
-        process.send_signal(signal.SIGINT)
-        out, error = process.communicate(timeout=60)
+        if terminal is None:
+            time.sleep(seconds)
+            process.send_signal(signal.SIGINT)
+            out, error = process.communicate(timeout=60)
+        else:
+            os.close(standard_error)
+            said = b""
+            for piece in pieces_of_terminal(terminal):
+                if b"%" not in said and b"%" in said + piece:
+                    process.send_signal(signal.SIGINT)
+                said += piece
+            os.close(terminal)
+            out, _ = process.communicate(timeout=60)
+            error = said.decode()
         return subprocess.CompletedProcess(arguments, process.returncode, first + out, error)
 
 

@@ -395,6 +395,27 @@ class TopTest(SocketTest):
         self.assertNotIn("beats/s", narrow)
         self.assertIn("beats/s", wide)
 
+    def test_a_terminal_of_unknown_width_has_80_columns(self):
+        with Served(self.path):
+            with Terminal("top", self.path, "--interval", "50ms", "--count", "2",
+                          columns=0) as top:
+                frame = top.read_until(FIRST_SCREEN).split(b"\x1b[H")[-1]
+            # Standard output is a file of documents, standard error the terminal.
+            near, far = pty.openpty()
+            documents = subprocess.run([CARILLON, "top", "--once", "--json", self.path],
+                                       stdout=subprocess.PIPE, stderr=far, check=True,
+                                       timeout=PATIENCE).stdout
+            os.write(far, b"end")
+            text = b""
+            while b"end" not in text:
+                text += os.read(near, 4096)
+            os.close(near)
+            os.close(far)
+        self.assertIn("owners", json.loads(documents))
+        for shown in (frame, text):
+            self.assertIn(b"sent/s", shown)
+            self.assertNotIn(b"beats/s", shown)
+
     def test_no_text_has_colors(self):
         for environment in ({"NO_COLOR": "1"}, {"TERM": "dumb"}, {}):
             with self.subTest(environment), \

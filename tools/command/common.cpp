@@ -39,7 +39,9 @@ Device CommonOptions::open() {
 
 Device CommonOptions::open_for_measurement() {
     end_at_interrupt();
-    return open();
+    Device device = open();
+    start_progress();
+    return device;
 }
 
 void CommonOptions::write(nlohmann::json result, DeviceInfo const& device) {
@@ -49,7 +51,8 @@ void CommonOptions::write(nlohmann::json result, DeviceInfo const& device) {
 }
 
 std::string why_not_power_of_two(std::string const& text) {
-    bool const is_one = std::has_single_bit(std::strtoull(text.c_str(), nullptr, 10));
+    int const base = text.find_first_of("xX") != std::string::npos ? 16 : 10;
+    bool const is_one = std::has_single_bit(std::strtoull(text.c_str(), nullptr, base));
     return is_one ? "" : text + " is not a power of two";
 }
 

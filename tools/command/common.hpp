@@ -27,7 +27,7 @@ class CommonOptions {
     [[nodiscard]] Device open_for_measurement();
 
     [[nodiscard]] JsonOption& json() { return json_; }
-    void print(std::string const& text) const { json_.print(text); }
+    void print(std::string const& text) { json_.print(text); }
     [[nodiscard]] bool wants_json() const { return json_.wanted(); }
     // Writes the document, if it is wanted. The second adds the device that was measured.
     void write(nlohmann::json const& result) { json_.write(result); }

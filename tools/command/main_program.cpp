@@ -161,9 +161,11 @@ int run(Program const& program, int argc, char** argv) {
     for (auto const& [command_line, command] : commands) {
         if (command_line->parsed()) command->run();
     }
-    if (!interrupted()) return 0;
-    fmt::print(stderr, "{}: interrupted: the report has only what was measured until then\n",
-               program.name);
+    if (!ended_early()) return 0;
+    std::fputs(fmt::format("{}: interrupted: the report has only what was measured until then\n",
+                           program.name)
+                   .c_str(),
+               stderr);
     return ended_by_interrupt;
 }
 

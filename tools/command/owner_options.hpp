@@ -2,6 +2,7 @@
 // The arguments of the commands that ask owners: their sockets, `--timeout` and `--owner-user`.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -32,7 +33,13 @@ class OwnerOptions {
     CLI::Option* user_option_ = nullptr;
 };
 
-// Throws Error, which counts them, if there are owners that did not answer.
 void require_answers(char const* call, std::size_t silent, std::size_t all);
+// Throws Error, which counts them, if there are reports of owners that did not answer.
+template <class Report>
+void require_answers(char const* call, std::vector<Report> const& reports) {
+    auto const silent =
+        std::ranges::count_if(reports, [](Report const& each) { return !each.error.empty(); });
+    require_answers(call, static_cast<std::size_t>(silent), reports.size());
+}
 
 }  // namespace carillon::tool

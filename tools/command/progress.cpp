@@ -20,7 +20,7 @@ constexpr std::chrono::milliseconds between_lines{100};
 constexpr std::chrono::seconds until_estimate{2};  // before, an estimate would be a guess
 
 struct Line {
-    Clock::time_point begin = Clock::now();
+    Clock::time_point begin{};
     Clock::time_point drawn_at{};
     bool is_drawn = false;
 };
@@ -39,6 +39,8 @@ std::string time_left(Clock::duration passed, double share) {
 
 }  // namespace
 
+void start_progress() { line().begin = Clock::now(); }
+
 void show_progress(double share) {
     static bool const is_shown = is_drawable(STDERR_FILENO);
     if (!is_shown) return;
@@ -47,7 +49,10 @@ void show_progress(double share) {
     if (now - line().drawn_at < between_lines) return;
     line().drawn_at = now;
     line().is_drawn = true;
-    fmt::print(stderr, "\r{:3.0f} %{}\x1b[K", 100 * share, time_left(now - line().begin, share));
+    // The terminal may have gone, which is no error.
+    std::fputs(fmt::format("\r{:3.0f} %{}\x1b[K", 100 * share, time_left(now - line().begin, share))
+                   .c_str(),
+               stderr);
 }
 
 void clear_progress() {

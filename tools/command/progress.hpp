@@ -4,6 +4,9 @@
 
 namespace carillon::tool {
 
+// A measurement begins: the time that is left is reckoned from now on.
+void start_progress();
+
 // Shows the share that is done, and the time that is left. Shows nothing without a terminal.
 void show_progress(double share);
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <string>
 
 namespace CLI {
@@ -18,6 +19,11 @@ namespace carillon::tool {
 CLI::Option* add_time(CLI::App& command_line, std::string const& name,
                       std::chrono::nanoseconds& value, std::chrono::nanoseconds least,
                       std::chrono::nanoseconds most, std::string const& what);
+
+// The time of a count of seconds.
+[[nodiscard]] inline std::chrono::nanoseconds time_of(double seconds) {
+    return std::chrono::nanoseconds(static_cast<std::int64_t>(1e9 * seconds));
+}
 
 // A time as the option takes it: 50us, 3ms, 10s.
 [[nodiscard]] std::string time_text(std::chrono::nanoseconds time);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <carillon/error.hpp>
 #include <vector>
 
 #include "command/json_option.hpp"
@@ -29,9 +27,7 @@ class LsCommand final : public Command {
         });
         for (ListedOwner const& each : all) json_.print(to_text(each));
         json_.write({{"owners", json_array(all)}});
-        auto const silent =
-            std::ranges::count_if(all, [](ListedOwner const& each) { return !each.error.empty(); });
-        require_answers("ls", static_cast<std::size_t>(silent), all.size());
+        require_answers("ls", all);
     }
 
    private:

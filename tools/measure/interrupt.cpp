@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "measure/interrupt.hpp"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <thread>
 
 namespace carillon::tool {
@@ -22,8 +25,19 @@ void end_at_interrupt() {
         if (::sigwait(&interrupt, &signal) != 0) return;
         detail_of_interrupt::seen.store(true);
         ::pthread_sigmask(SIG_UNBLOCK, &interrupt, nullptr);  // the next one ends the process
+        // On a terminal it covers the line of progress.
+        std::fputs(
+            fmt::format("{}{}: ends after this piece; Ctrl-C again ends at once\n",
+                        ::isatty(STDERR_FILENO) != 0 ? "\r" : "", program_invocation_short_name)
+                .c_str(),
+            stderr);
         for (;;) ::pause();
     }).detach();
+}
+
+bool ended_early() {
+    static bool const ended = interrupted();
+    return ended;
 }
 
 void sleep_until(std::chrono::steady_clock::time_point deadline) {

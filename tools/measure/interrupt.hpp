@@ -21,6 +21,9 @@ void end_at_interrupt();
     return detail_of_interrupt::seen.load(std::memory_order_relaxed);
 }
 
+// interrupted() when the measurement ended: at the first call of this.
+[[nodiscard]] bool ended_early();
+
 // Whether a loop that runs until `deadline` shall go on.
 [[nodiscard]] inline bool time_is_left(std::chrono::steady_clock::time_point deadline) {
     return std::chrono::steady_clock::now() < deadline && !interrupted();

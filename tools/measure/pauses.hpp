@@ -4,7 +4,8 @@
 
 #include <chrono>
 #include <cstdint>
-#include <thread>
+
+#include "measure/interrupt.hpp"
 
 namespace carillon::tool {
 
@@ -14,15 +15,12 @@ enum class Pause : std::uint8_t {
     warm,   // with Client::warm() all the while
 };
 
-// Spends `duration`; Pause::warm calls `keep_warm()` meanwhile.
+// Spends `duration`, or less when an interrupt comes; Pause::warm calls `keep_warm()` meanwhile.
 template <class KeepWarm>
 void spend(Pause pause, std::chrono::nanoseconds duration, KeepWarm&& keep_warm) {
-    if (pause == Pause::sleep) {
-        std::this_thread::sleep_for(duration);
-        return;
-    }
     auto const end = std::chrono::steady_clock::now() + duration;
-    while (std::chrono::steady_clock::now() < end) {
+    if (pause == Pause::sleep) return sleep_until(end);
+    while (time_is_left(end)) {
         if (pause == Pause::warm) keep_warm();
     }
 }

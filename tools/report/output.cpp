@@ -48,12 +48,14 @@ bool is_output(std::string const& path) {
            named.st_dev == output.st_dev && named.st_ino == output.st_ino;
 }
 
-std::size_t output_width() {
+std::size_t output_width(int descriptor) {
     ::winsize size{};
-    if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col != 0) return size.ws_col;
+    bool const is_terminal = ::ioctl(descriptor, TIOCGWINSZ, &size) == 0;
+    if (size.ws_col != 0) return size.ws_col;
     char const* const columns = std::getenv("COLUMNS");
     unsigned long const width = columns != nullptr ? std::strtoul(columns, nullptr, 10) : 0;
-    return width != 0 ? width : unlimited_width;
+    if (width != 0) return width;
+    return is_terminal ? 80 : unlimited_width;
 }
 
 std::size_t characters(std::string_view text) {

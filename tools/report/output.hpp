@@ -24,9 +24,10 @@ void flush_output_if_read();
 // Whether `path` means standard output: "-", or a name of the file that standard output is.
 [[nodiscard]] bool is_output(std::string const& path);
 
-// How many characters a line of standard output may have: the terminal's width, or else $COLUMNS.
+// How many characters a line of standard output or error, given by its descriptor, may have: the
+// terminal's width, or else $COLUMNS, or else 80 on a terminal.
 inline constexpr std::size_t unlimited_width = SIZE_MAX;
-[[nodiscard]] std::size_t output_width();
+[[nodiscard]] std::size_t output_width(int descriptor);
 // How many characters a text in UTF-8 has.
 [[nodiscard]] std::size_t characters(std::string_view text);
 

@@ -57,7 +57,7 @@ void Screen::draw(std::string const& text) {
     ::winsize size{};
     bool const known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row != 0;
     std::size_t const rows = known ? size.ws_row : 24;
-    std::size_t const columns = output_width();
+    std::size_t const columns = output_width(STDOUT_FILENO);
     std::string frame = top_left;
     std::istringstream lines(text);
     std::string line;

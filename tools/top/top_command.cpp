@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <vector>
@@ -57,15 +57,14 @@ class TopCommand final : public Command {
             if (ends.come_within(period, draws)) return;
         }
         screen.reset();
-        auto const silent = std::ranges::count_if(
-            before, [](OwnerReport const& each) { return !each.error.empty(); });
-        require_answers("top", static_cast<std::size_t>(silent), before.size());
+        require_answers("top", before);
     }
 
    private:
     void show(std::vector<OwnerReport> const& before, std::vector<OwnerReport> const& now,
               bool draws) {
-        std::string const text = to_text(before, now, output_width());
+        int const gets_text = json_.takes_standard_output() ? STDERR_FILENO : STDOUT_FILENO;
+        std::string const text = to_text(before, now, output_width(gets_text));
         json_.write_line(to_json(before, now));
         if (draws) {
             Screen::draw(fmt::format("carillon top: every {}, q leaves\n\n", time_text(interval_)) +

@@ -53,7 +53,7 @@ class VerifyCommand final : public Command {
         require_no_violation(result);
     }
 
-    std::chrono::nanoseconds time_ = 10s;
+    std::chrono::nanoseconds time_ = time_of(VerifyOptions().seconds);
     CommonOptions common_;
     VerifyOptions options_;
     bool data_ = false;

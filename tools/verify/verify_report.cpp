@@ -81,24 +81,6 @@ std::string control_text(Control const& control) {
                        control.checks, control.shown ? "" : " (NOT SHOWN here)");
 }
 
-std::string test_rows(TestReport const& test) {
-    std::string text = fmt::format("{:<22}{:>13}{:>12}  {}\n", test.name, test.findings.checks,
-                                   test.findings.violations, test.what);
-    std::string const indent(49, ' ');
-    for (Control const& each : test.controls) text += indent + control_text(each) + '\n';
-    for (auto const& [name, figure] : test.figures) {
-        text += fmt::format("{}{}: {}\n", indent, name, figure);
-    }
-    for (std::uint32_t i = 0; i < test.findings.evidence_count(); ++i) {
-        Evidence const& each = test.findings.evidence[i];
-        text += fmt::format(
-            "  VIOLATION {} ({}), ring {}, line {}, word {}: expected {:#018x}, seen {:#018x}\n",
-            to_string(each.fault), test.direction, each.ring, each.line, each.word, each.expected,
-            each.seen);
-    }
-    return text;
-}
-
 std::string fence_rows(std::vector<FenceReport> const& fences) {
     std::string text = fmt::format("\n{:<14}{:>24}{:>28}\n{:<14}{:>8}{:>9}{:>7}{:>12}{:>9}{:>7}\n",
                                    "publishing", "with its store fence", "without", "", "trials",
@@ -147,7 +129,23 @@ std::string verify_title() {
                        "checks", "violations");
 }
 
-std::string verify_rows(TestReport const& test) { return test_rows(test); }
+std::string verify_rows(TestReport const& test) {
+    std::string text = fmt::format("{:<22}{:>13}{:>12}  {}\n", test.name, test.findings.checks,
+                                   test.findings.violations, test.what);
+    std::string const indent(49, ' ');
+    for (Control const& each : test.controls) text += indent + control_text(each) + '\n';
+    for (auto const& [name, figure] : test.figures) {
+        text += fmt::format("{}{}: {}\n", indent, name, figure);
+    }
+    for (std::uint32_t i = 0; i < test.findings.evidence_count(); ++i) {
+        Evidence const& each = test.findings.evidence[i];
+        text += fmt::format(
+            "  VIOLATION {} ({}), ring {}, line {}, word {}: expected {:#018x}, seen {:#018x}\n",
+            to_string(each.fault), test.direction, each.ring, each.line, each.word, each.expected,
+            each.seen);
+    }
+    return text;
+}
 
 std::string verify_rest(VerifyResult const& result) {
     if (result.fences.empty()) return "";  // an interrupt came before
