@@ -46,10 +46,10 @@ struct DeviceOptions {
     // before it sends a message that refers to data (DeviceInfo::data_order). For tests.
     bool force_read_back = false;
     // Bytes of stack for each thread of a GPU, set when the GPU is opened, because CUDA enlarges
-    // stacks only while no kernel runs. CUDA allocates this for each thread that can be resident (8
-    // KiB take 2.2 GB on an H100). The default is the environment variable CARILLON_STACK_BYTES, or
-    // else the use of the program's largest kernel. Stacks are larger if CUDA's limit is larger
-    // already, or if the first kernel needs more.
+    // stacks only while no kernel runs. CUDA allocates this for each thread that can be resident.
+    // The default is the environment variable CARILLON_STACK_BYTES, or else the use of the
+    // program's largest kernel. Stacks are larger if CUDA's limit is larger already, or if the
+    // first kernel needs more.
     std::optional<std::size_t> stack_bytes = std::nullopt;
 };
 
