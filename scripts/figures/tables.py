@@ -132,8 +132,15 @@ def titled(report, text, heads, rows):
     return "\n".join([f"{machine(report['environment'])}{text}", "", *table(heads, rows)])
 
 
+# Of fewer samples the p99.9 is the longest one.
+LEAST_SAMPLES = {"p999_ns": 1000}
+
+
 def latency_row(row, what, columns=LATENCIES):
-    return [what, *(us(row[key]) if key in row else "" for key in columns)]
+    def shown(key):
+        return key in row and row.get("count", LEAST_SAMPLES.get(key, 0)) >= LEAST_SAMPLES.get(key, 0)
+
+    return [what, *(us(row[key]) if shown(key) else "" for key in columns)]
 
 
 def latency_heads(columns=LATENCIES):

@@ -149,6 +149,11 @@ class SummarizeTest(Case):
         self.assertIn("CUDA-Q Realtime as shipped \\* | 105 | 210 | 105 |", text)
         self.assertIn("\\* Another run, measured elsewhere", text)
 
+    def test_a_row_of_few_samples_has_no_p999(self):
+        for count, shown in ((999, ""), (1000, "2.00")):
+            cells = tables.latency_row(row("call", 2000, count=count), "a call")
+            self.assertEqual(cells[tables.LATENCIES.index("p999_ns") + 1], shown)
+
     def test_what_users_do_has_its_keys_and_tables(self):
         summary, text = self.summarize({"results": results(), "users": users()})
         figures = {key: value for key, value in summary.items() if key.startswith("users.")}
