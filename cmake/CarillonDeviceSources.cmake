@@ -24,6 +24,11 @@ endfunction()
 # Sets `result` to CARILLON_CUDA_ARCHITECTURES, or if that is empty to every architecture from sm_75
 # on that nvcc knows, and PTX of the newest; says which.
 function(carillon_choose_architectures result)
+  # CMake itself would say so once for each target, and no cure.
+  if("native" IN_LIST CARILLON_CUDA_ARCHITECTURES AND "${CMAKE_CUDA_ARCHITECTURES_NATIVE}" STREQUAL "")
+    message(FATAL_ERROR "carillon: CARILLON_CUDA_ARCHITECTURES is native, but this machine has no GPU: "
+                        "name the architecture (90 for an H100), or set CARILLON_CUDA=off")
+  endif()
   if(CARILLON_CUDA_ARCHITECTURES)
     message(STATUS "carillon: device code for ${CARILLON_CUDA_ARCHITECTURES}")
     set(${result} "${CARILLON_CUDA_ARCHITECTURES}" PARENT_SCOPE)

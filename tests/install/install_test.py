@@ -3,6 +3,7 @@
 """Installs a build of carillon and builds the project in tests/consumer with it, as others would.
 Exit status 77, and the reason, where this machine or the build lacks what a test is about.
 Usage: install_test.py TEST BUILD_FOLDER FOLDER_FOR_WHAT_IS_MADE"""
+import glob
 import os
 import pathlib
 import re
@@ -178,6 +179,9 @@ def refusals():
                     PATH=path)
         check("within the function consumer_device_sources(): call it in a CMakeLists.txt" in said,
               said)
+        if not glob.glob("/dev/nvidia[0-9]*"):
+            said = says("-DCONSUMER_COMPONENTS=cuda", "-DCARILLON_CUDA_ARCHITECTURES=native", PATH=path)
+            check("is native, but this machine has no GPU" in said, said)
 
 
 def compiled_for(package, source):
