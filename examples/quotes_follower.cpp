@@ -25,7 +25,7 @@ int main(int argc, char** argv) try {
                 std::this_thread::sleep_for(1ms);
             }
         } catch (carillon::StoppedError const&) {
-            // The owner has gone (OwnerGoneError), or its kernel was told to end. It may have
+            // The owner has gone (OwnerGoneError), or its kernel was stopped. It may have
             // served `number`. It has served everything before, and nothing behind was sent.
         } catch (carillon::TimeoutError const&) {
             // The owner is slow, or stopped. It may have served `number`, or may serve it yet.
