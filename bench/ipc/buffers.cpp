@@ -99,9 +99,9 @@ void put_many(Way& way, Content& content, std::uint32_t count, Samples& samples)
 }
 
 // Both ways by CUDA IPC.
-class Rivals {
+class Alternatives {
    public:
-    Rivals(Device const& device, std::string const& selector)
+    Alternatives(Device const& device, std::string const& selector)
         : bare_(device, selector), store_(device, selector) {}
 
     void put_bare(Content& content, std::uint32_t count) {
@@ -136,32 +136,32 @@ IpcBuffers time_ipc_buffers(Device const& device, IpcOptions const& options,
     result.bytes = buffer_bytes;
     Content content;
     StoreWay store(device, options.device);
-    std::optional<Rivals> rivals;
+    std::optional<Alternatives> alternatives;
     if (device.emulated()) {
         result.why_no_cuda_ipc = "the device is emulated";
     } else {
-        rivals.emplace(device, options.device);
+        alternatives.emplace(device, options.device);
     }
     StoreSamples unmeasured;
     put_many(store, content, unmeasured_puts, unmeasured);
-    if (rivals) {
-        rivals->put_bare(content, unmeasured_puts);
-        rivals->put_by_store(content, unmeasured_puts);
-        rivals->forget();
+    if (alternatives) {
+        alternatives->put_bare(content, unmeasured_puts);
+        alternatives->put_by_store(content, unmeasured_puts);
+        alternatives->forget();
     }
     StoreSamples samples;
     std::uint32_t const puts = options.puts / options.rounds;
-    take_turns(options.rounds, rivals ? 3 : 1, progress, [&](std::size_t turn) {
+    take_turns(options.rounds, alternatives ? 3 : 1, progress, [&](std::size_t turn) {
         if (turn == 0) put_many(store, content, puts, samples);
-        if (turn == 1) rivals->put_bare(content, puts);
-        if (turn == 2) rivals->put_by_store(content, puts);
+        if (turn == 1) alternatives->put_bare(content, puts);
+        if (turn == 2) alternatives->put_by_store(content, puts);
     });
     store.end();
     result.store = summarize("store-get", samples.whole);
     result.parts = {summarize("store-create", samples.create),
                     summarize("store-write", samples.write), summarize("store-seal", samples.seal),
                     summarize("store-seal-to-got", samples.get)};
-    if (rivals) result.rivals = rivals->end();
+    if (alternatives) result.alternatives = alternatives->end();
     return result;
 }
 

@@ -54,9 +54,9 @@ struct IpcHeld {
 struct IpcBuffers {
     std::size_t bytes = 0;  // of each
     LatencySummary store;
-    std::vector<LatencySummary> parts;   // of what the store takes
-    std::vector<LatencySummary> rivals;  // cuda-ipc-get, cuda-ipc-store-get; or none
-    std::string why_no_cuda_ipc;         // empty where that was measured
+    std::vector<LatencySummary> parts;         // of what the store takes
+    std::vector<LatencySummary> alternatives;  // cuda-ipc-get, cuda-ipc-store-get; or none
+    std::string why_no_cuda_ipc;               // empty where that was measured
 };
 
 struct ClientKills {

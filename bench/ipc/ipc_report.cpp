@@ -52,11 +52,11 @@ nlohmann::json to_json(OwnerKills const& result) {
             {"failure", result.failure}};
 }
 
-// Those that were measured: an interrupt leaves out the last ones.
+// The measured rows: an interrupt leaves out the last ones.
 std::vector<LatencySummary> rows_of(IpcBuffers const& buffers) {
     std::vector<LatencySummary> rows{buffers.store};
     rows.insert(rows.end(), buffers.parts.begin(), buffers.parts.end());
-    rows.insert(rows.end(), buffers.rivals.begin(), buffers.rivals.end());
+    rows.insert(rows.end(), buffers.alternatives.begin(), buffers.alternatives.end());
     std::erase_if(rows, [](LatencySummary const& each) { return each.count == 0; });
     return rows;
 }
@@ -64,13 +64,13 @@ std::vector<LatencySummary> rows_of(IpcBuffers const& buffers) {
 }  // namespace
 
 std::string stalls_table(std::vector<IpcStall> const& stalls) {
-    std::string text = fmt::format("\n{:<42}{:>12}{:>12}{:>12}\n", "calls of one client, us",
+    std::string text = fmt::format("\n{:<46}{:>12}{:>12}{:>12}\n", "calls of one client, us",
                                    "count", "p99.9", "longest");
     for (IpcStall const& stall : stalls) {
         auto const row = [&](char const* what, LatencySummary const& calls) {
             if (calls.count == 0) return;  // an interrupt came before
             text +=
-                fmt::format("{:<42}{:>12}{:>12.1f}{:>12.1f}\n",
+                fmt::format("{:<46}{:>12}{:>12.1f}{:>12.1f}\n",
                             fmt::format("{} (rings in {} memory)", what, rings(stall)), calls.count,
                             microseconds(calls.p999_ns), microseconds(calls.max_ns));
         };
@@ -89,11 +89,11 @@ std::string buffers_text(IpcBuffers const& buffers) {
         "one\n{}",
         buffers.bytes, latency_table(rows_of(buffers)));
     if (buffers.why_no_cuda_ipc.empty()) {
-        if (ratio(buffers.rivals.back(), buffers.store) == 0) return text;  // as above
+        if (ratio(buffers.alternatives.back(), buffers.store) == 0) return text;  // as above
         return text +
                fmt::format("p50 over the store's: CUDA IPC {:.2f}, CUDA IPC with a store {:.2f}\n",
-                           ratio(buffers.rivals.front(), buffers.store),
-                           ratio(buffers.rivals.back(), buffers.store));
+                           ratio(buffers.alternatives.front(), buffers.store),
+                           ratio(buffers.alternatives.back(), buffers.store));
     }
     return text + fmt::format("CUDA IPC was not measured: {}\n", buffers.why_no_cuda_ipc);
 }
@@ -149,10 +149,11 @@ nlohmann::json to_json(IpcReport const& report) {
     };
     add_ratio("call_over_in_process", ratio(report.calls, 2, 0));
     add_ratio("clients_over_1", ratio(report.clients, 1, 0));
-    if (!report.buffers.rivals.empty()) {
+    if (!report.buffers.alternatives.empty()) {
         IpcBuffers const& buffers = report.buffers;
-        add_ratio("store_get_over_bare_cuda_ipc", ratio(buffers.rivals.front(), buffers.store));
-        add_ratio("store_get_over_cuda_ipc", ratio(buffers.rivals.back(), buffers.store));
+        add_ratio("store_get_over_bare_cuda_ipc",
+                  ratio(buffers.alternatives.front(), buffers.store));
+        add_ratio("store_get_over_cuda_ipc", ratio(buffers.alternatives.back(), buffers.store));
     } else if (!report.buffers.why_no_cuda_ipc.empty()) {
         json["why_no_cuda_ipc"] = report.buffers.why_no_cuda_ipc;
     }

@@ -260,7 +260,7 @@ class LaboratoryTest(ProgramTest):
                              preexec_fn=lambda: os.sched_setaffinity(0, one))
                 self.assertEqual(result.returncode, 0, result.stderr)
 
-    def test_loops_are_reported_beside_their_rivals(self):
+    def test_loops_are_reported_beside_the_alternatives(self):
         result = run("loops", "--device", "emulated", "--min-time", "1ms", "--json")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("EMULATED", result.stderr)
