@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a child of fork() has of what its parent opened: nothing. It finds the lock free.
+// A child of fork() has nothing that its parent opened. It finds the lock free.
 #pragma once
 
 #include <pthread.h>
@@ -9,8 +9,8 @@
 
 namespace carillon::compat {
 
-// The lock of what the process has one of. A fork takes it, so that a child finds the lock free and
-// what it guards whole. Whoever holds it waits for no other lock.
+// The lock of the process's tables. A fork takes it, so that a child finds the lock free and the
+// tables whole. A thread that holds it waits for no other lock.
 inline constinit std::mutex process_lock;
 // How often this process and those that it descends from have been forked. On a line of its own,
 // since every copy looks at it.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is pinned, by its handle. gdrcopy's copies are given the handle alone, and they find what it
-// pins without a lock.
+// The table of pinned memory, by handle. gdrcopy's copies get the handle only, and find the memory
+// without a lock.
 #pragma once
 
 #include <algorithm>
@@ -47,10 +47,10 @@ struct Pinned {
     }
 };
 
-// Handles are never given twice: of one that was unpinned that is told.
+// No handle is given twice, so that the use of an unpinned one is an error.
 class PinTable {
    public:
-    // The process's: a copy may be under way at its end.
+    // The process's table. It is never destroyed: a copy may run while the process ends.
     static PinTable& get() {
         static auto* const table = new PinTable;
         return *table;
@@ -71,7 +71,7 @@ class PinTable {
         Slot* const slot = slot_of(handle);
         return slot == nullptr ? nullptr : &slot->pinned;
     }
-    // False for none. Whatever it holds is let go here.
+    // Releases the memory that the handle holds. Returns false if there is no such handle.
     bool remove(unsigned long handle) {
         Pinned last;  // goes without the lock
         std::lock_guard const lock(process_lock);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// gdrcopy's calls over Device, Memory and the copies. What they differ in is in
-// docs/migrate/gdrcopy.md.
+// gdrcopy's calls over Device, Memory and the copies. docs/migrate/gdrcopy.md lists the
+// differences.
 #include "carillon/compat/gdrapi.h"
 
 #include <fmt/format.h>
@@ -135,7 +135,8 @@ Pinned part_of(Held held, std::uint64_t address, std::size_t size) {
     return part;
 }
 
-// Of CUDA's memory. Device memory of Carillon's own is not asked for: it would be tried out.
+// Maps CUDA's memory. It opens the device without device memory of Carillon's own, which open()
+// would try out.
 Pinned mapped_by_driver(std::uint64_t address, std::size_t size) {
     Pinned part;
     part.va = address & GPU_PAGE_MASK;

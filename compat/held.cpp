@@ -23,7 +23,7 @@ struct Search {
     bool inherited = false;
     HoldResult result = HoldResult::none;
 
-    // Asks one copy. Where a parent had memory, another copy may have this process's own.
+    // Asks one copy. If a parent had the memory, another copy may have this process's own.
     [[nodiscard]] bool ends_with(HoldMemory& copy) {
         result = copy(address, size, found);
         inherited |= result == HoldResult::inherited;
@@ -61,7 +61,7 @@ bool ends_by_notes(char const* notes, std::size_t size, std::size_t alignment, S
     return false;
 }
 
-// Of one object, a program or a library, that is loaded. Not 0 ends the search.
+// Asks one loaded object, a program or a library. A result that is not 0 ends the search.
 int ask_object(dl_phdr_info* object, std::size_t /*size*/, void* context) {
     auto& search = *static_cast<Search*>(context);
     for (unsigned i = 0; i < object->dlpi_phnum; ++i) {

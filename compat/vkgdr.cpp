@@ -41,7 +41,7 @@ std::string vk_name(std::string_view name) {
     return text;
 }
 
-// What `make` gives, or nullptr, and its error as vkgdr says it.
+// Returns what `make` returns, or nullptr, and keeps its error in vkgdr's words.
 template <class Make>
 auto kept(Make&& make) noexcept -> decltype(make()) {
     last_vkgdr_error.reset();

@@ -12,10 +12,10 @@ namespace carillon::compat {
 namespace {
 
 using CudaResult = int;
-// Where it is asked before anything else: another is no context of the thread's.
+// Any other result of cuCtxGetDevice means that the thread has no context.
 constexpr CudaResult cuda_success = 0;
 
-// What vkgdr calls of the CUDA driver, which stays loaded.
+// The calls of the CUDA driver that vkgdr makes. The driver stays loaded.
 class CudaCalls {
    public:
     CudaCalls() : library_(load("libcuda.so.1")) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The two addresses of a Memory: the CPU writes at host_ptr(), and a kernel reads at device_ptr().
-// The same for memory that the program has allocated itself.
+// Memory that the program has allocated itself gets both by register_host().
 #include <carillon/carillon.hpp>
 #include <cstddef>
 #include <cstdio>

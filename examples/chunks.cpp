@@ -86,7 +86,7 @@ void print(Power const& power) {
 int main() try {
     using namespace std::chrono_literals;
     constexpr std::size_t packet = 1024;
-    constexpr std::size_t packets = 64;  // of a chunk
+    constexpr std::size_t packets = 64;  // per chunk
     auto const device = carillon::Device::open();
     carillon::ChunkRing<Header> chunks(device, {.chunk_bytes = packets * packet, .chunks = 4});
     PowersOut powers(device);

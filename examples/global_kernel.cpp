@@ -20,7 +20,7 @@ using TotalsOut = carillon::Ring<Total, carillon::Direction::to_host>;
 using StopIn = carillon::Flag<bool, carillon::Direction::to_device>;
 using BeatIn = carillon::Flag<unsigned, carillon::Direction::to_device>;
 
-// One block of one thread. It ends when it is told to, or when the host has not beaten for a while.
+// One block of one thread. It ends when `stop` is set, or when `beat` has not changed for a while.
 __global__ void accumulate(OrdersIn::DeviceEnd orders, TotalsOut::DeviceEnd totals,
                            StopIn::DeviceEnd stop, BeatIn::DeviceEnd beat) {
     constexpr std::uint64_t patience_ns = 5'000'000'000;

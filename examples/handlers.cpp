@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a handler may have: state that the threads of a block share, ends of its own for each block,
-// and work between requests. And a client that sends many requests at once.
+// Handlers with state that the threads of a block share, with ends of their own for each block, and
+// with work between requests; and a client that sends many requests at once.
 #include <carillon/carillon.hpp>
 #include <chrono>
 #include <cstdio>

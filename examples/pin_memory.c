@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program for gdrcopy: device memory is pinned, mapped, written
- * and read. What is not gdrcopy's is where the memory comes from. */
+/* A program for gdrcopy: it pins, maps, writes and reads device memory.
+ * One call is not gdrcopy's: the one that allocates the memory. */
 #include <gdrapi.h>
 #include <stdio.h>
 

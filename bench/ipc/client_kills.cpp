@@ -90,7 +90,7 @@ class Clients {
     static void require(bool condition, char const* otherwise) {
         if (!condition) throw Error("ipc", otherwise);
     }
-    // Starts a client, which attaches when it is told to.
+    // Starts a client, which attaches on an order.
     [[nodiscard]] Client start() {
         Client client{start_peer({.role = "client",
                                   .path = folder_.socket(),

@@ -73,7 +73,7 @@ struct ClientKills {
 struct OwnerKills {
     std::uint32_t kills = 0;
     std::uint32_t ok = 0;    // after which all was as it should be, and every client knew in time
-    std::uint32_t late = 0;  // the same, but for the time
+    std::uint32_t late = 0;  // after which all was as it should be, but some client knew late
     std::uint64_t sent = 0;
     std::uint64_t answered = 0;
     std::uint64_t unknown = 0;

@@ -62,7 +62,7 @@ void run_visit(Peer const& peer, Talk& orders) {
     (void)orders.line(until_told);
 }
 
-// Attaches when it is told to. "report": sends the number of its replies. "end": ends.
+// Attaches on an order. Further orders: "report": sends the number of its replies. "end": ends.
 void run_client(Peer const& peer, Talk& orders) {
     orders.say("ready");
     (void)orders.line(until_told);
@@ -97,7 +97,7 @@ Connection await_owner(Peer const& peer) {
 }
 
 // Runs until the owner ends, and sends then: "gone TIME SENT ANSWERED UNKNOWN". Times are the
-// steady clock's, in ns. Returns false when it is told to end.
+// steady clock's, in ns. Returns false after an order to end.
 bool run_ledger_at_one(Peer const& peer, Talk& orders) {
     Connection const owner = await_owner(peer);
     auto channel = owner.channel<IpcHandler>();

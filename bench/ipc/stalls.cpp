@@ -30,7 +30,7 @@ class RestlessClient {
           thread_(detail::start_thread("carillon-ipc",
                                        [this](std::stop_token const& stop) { run(stop); })) {}
 
-    // A call that is under way as a phase begins is of that one, however soon it is over.
+    // An outstanding call counts for the phase that begins, however soon it ends.
     void enter(Phase phase) {
         if (phase != Phase::unwatched) {
             watched_ = phase;

@@ -30,8 +30,8 @@ Samples room_for(std::size_t count) {
     return samples;
 }
 
-// The highest rate: everything is due at once, as many are under way as there are slots. 0 when an
-// interrupt comes before.
+// The highest rate: every call is due at once, and as many are outstanding as there are slots. 0 if
+// an interrupt comes before.
 double highest_rate(LoadTarget& target, std::uint32_t count, std::uint64_t window) {
     constexpr int runs = 5;
     std::vector<double> rates;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `carillon-bench load`: how long a call takes while others are under way, in an open loop.
+// `carillon-bench load`: how long a call takes while others are outstanding, in an open loop.
 #pragma once
 
 #include <carillon/device.hpp>
@@ -18,9 +18,9 @@
 namespace carillon::tool {
 
 struct LoadOptions {
-    std::optional<std::uint32_t> samples;  // of each level; none: as many as the device is good for
+    std::optional<std::uint32_t> samples;  // per level; none: the device's default
     std::uint32_t rounds = 10;             // in which the levels take turns
-    std::uint32_t capacity = 256;          // slots of the channel, and replies under way at most
+    std::uint32_t capacity = 256;          // slots of the channel, and most outstanding calls
 };
 
 // One rate that was asked for: a share of the highest one.

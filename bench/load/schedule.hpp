@@ -34,8 +34,8 @@ struct LoadRun {
 };
 
 // Sends `count` messages on schedule and takes their replies, in order, with one thread and at most
-// `window` of them under way. `target.try_send(i)` and `target.try_take(i)` return at once whether
-// they did it, `now()` is the time in nanoseconds. A latency for each is appended. Throws
+// `window` of them outstanding. `target.try_send(i)` and `target.try_take(i)` return at once
+// whether they did it, `now()` is the time in nanoseconds. A latency for each is appended. Throws
 // TimeoutError when no reply has come for `limit_ns`. After an interrupt no more are sent.
 template <class Target, class Now>
 LoadRun run_schedule(Schedule const& schedule, std::uint64_t count, std::uint64_t window,

@@ -53,7 +53,7 @@ struct SoakResult {
     double seconds = 0;  // of the load
     unsigned load_percent = 0;
     double highest_per_second = 0;   // 0, or not finite: an interrupt came before it was known
-    double achieved_per_second = 0;  // the same
+    double achieved_per_second = 0;  // 0, or not finite, as above
     SoakMemory memory;
     std::string failure;  // what ended it early, or went wrong at its end
 };

@@ -29,7 +29,7 @@ inline constexpr std::uint64_t soak_burst =
     return std::chrono::nanoseconds(std::llround(1e9 * seconds));
 }
 
-// A channel and its requests under way.
+// A channel and its outstanding requests.
 template <unsigned lines>
 class SoakLane {
    public:

@@ -159,7 +159,7 @@ def _stop_all() -> None:
     """A handler cannot be called once the interpreter ends."""
     kernels = list(_kernels)
     deadline = time.monotonic() + _AT_EXIT
-    for wait in (False, True):  # all are told before any is waited for
+    for wait in (False, True):  # every kernel gets its stop before the first wait
         for kernel in kernels:
             try:
                 kernel.stop(max(deadline - time.monotonic(), 0.0) if wait else 0.0)

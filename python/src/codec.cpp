@@ -286,7 +286,7 @@ nb::object RecordMessages::value_of(std::span<std::byte const> data) const {
     std::span<std::byte> const row = rows_.first(size());
     std::memcpy(row.data(), data.data(), size());
     rows_ = rows_.subspan(size());
-    nb::object const array = array_;  // what is collected meanwhile may decode, too
+    nb::object const array = array_;  // a collected object may decode, too
     return scalar_at(row.data(), array.ptr());
 }
 

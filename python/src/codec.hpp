@@ -45,11 +45,11 @@ struct Member {
 };
 // Members, as Python lists them.
 using ListedMembers = std::vector<std::pair<std::size_t, std::string>>;
-// Where bytes of a message begin that no member has, and how many they are.
+// The bytes of a message that no member has: where they begin, and how many they are.
 using Gaps = std::vector<std::pair<std::size_t, std::size_t>>;
 
-// One message type. Its subclasses in Python have what is done to many messages at once, and
-// `_to_bytes(value)` and `_from_bytes(data)` for what is done in Python alone.
+// One message type. Its subclasses in Python have the calls for many messages at once, and
+// `_to_bytes(value)` and `_from_bytes(data)` for conversions in Python only.
 class Codec {
    public:
     explicit Codec(std::size_t size) : size_(size) {}
@@ -103,7 +103,7 @@ class RecordMessages final : public Codec {
 
     nb::object dtype_;
     mutable nb::object array_;
-    mutable std::span<std::byte> rows_;  // of it, that nobody has yet
+    mutable std::span<std::byte> rows_;  // the part of it that nobody has yet
     std::vector<Member> members_;
     Gaps gaps_;
     bool is_number_ = false;  // and not a record of several

@@ -43,7 +43,7 @@ struct Argument {
 // and returns false. Raises anything else, such as what Ctrl-C raises in code of the user's.
 bool cleared_refusal();
 
-// Those below throw ArgumentTypeError and UsageError for `at()`, an Argument.
+// The functions below throw ArgumentTypeError and UsageError for `at()`, an Argument.
 template <class At>
 [[nodiscard]] double seconds_of(nb::handle given, At const& at) {
     double const seconds = PyFloat_AsDouble(given.ptr());

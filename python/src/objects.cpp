@@ -84,8 +84,8 @@ struct ChunkRingDeviceEnd {
     Chunks::DeviceEnd end;
 };
 
-// A chunk that was claimed, until it is handed over or given up. Views of it end before that: then
-// it is the kernel's. Whoever has kept the address otherwise has the ring's memory still.
+// A claimed chunk, until it is committed or given up. Its views end before that: then the chunk is
+// the kernel's. An address that was kept without a view still leads into the ring's memory.
 struct RawChunk {
     Chunks ring;
     std::optional<Chunk<Bytes>> chunk;

@@ -90,7 +90,7 @@ class TicketRow {
         std::size_t const had = left_.size();
         try {
             (void)take(left_);
-        } catch (Error const&) {  // those that were taken are given first
+        } catch (Error const&) {  // the replies taken before it go first
             if (left_.size() == had) throw;
         }
         forget_taken();

@@ -113,7 +113,7 @@ std::exception_ptr python_ends() {
         "PersistentKernel", "the Python interpreter is ending and calls no more handlers"));
 }
 
-// Python may end the thread in any of its calls: no object here lets go of Python's as it goes.
+// Python may end the thread in any of its calls: no destructor here releases an object of Python's.
 std::exception_ptr answer_with_gil(Handler& handler, void const* request, void* reply) {
     ++gate.coming;
     if (gate.closed) {
@@ -152,7 +152,7 @@ void close_gate() {
     while (gate.coming != 0 && !deadline.passed()) {
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
-    if (gate.inside != 0) nb::set_leak_warnings(false);  // what those handlers have stays
+    if (gate.inside != 0) nb::set_leak_warnings(false);  // objects of those handlers stay
 }
 
 KernelEnd* made_kernel(Device const& device, nb::object handler, std::uint32_t request_bytes,

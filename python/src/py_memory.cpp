@@ -30,7 +30,7 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
         auto& shared = *nb::inst_ptr<SharedMemory>(self);
         memory = shared.share();
         auto* const first = static_cast<std::byte*>(memory->host_ptr());
-        // numpy.ndarray(buffer=...) lets go of its view at once and keeps the address.
+        // numpy.ndarray(buffer=...) releases its view at once and keeps the address.
         (void)shared.lend();
         return std::pair(nb::handle(self), std::span(first, memory->size()));
     };

@@ -16,9 +16,9 @@ namespace carillon::python {
 
 enum class ViewAccess { writable, read_only };
 
-// Fills `view` with the bytes that `bytes` returns of `self`; false where there are none, with
-// Python's error set. What `bytes` throws becomes a BufferError of `call`. It returns first what
-// keeps them.
+// Fills `view` with the bytes of `self` that `bytes` returns, behind the object that keeps them.
+// Returns false if there are none, with Python's error set. An exception of `bytes` becomes a
+// BufferError of `call`.
 template <class Bytes>
 [[nodiscard]] bool fill_view(PyObject* self, Py_buffer* view, int flags, ViewAccess access,
                              std::string const& call, Bytes&& bytes) noexcept {
@@ -40,8 +40,8 @@ template <class Bytes>
     return false;
 }
 
-// What a writable view keeps in place of the object whose bytes it is of: views are counted by it,
-// and arrays that were made of a view and keep no more than this.
+// A writable view keeps this in place of the object whose bytes it shows. It counts views, and
+// arrays that were made from a view and keep nothing else.
 class OpenView {
    public:
     // `views`: of `owner`.
@@ -63,8 +63,8 @@ class OpenView {
     unsigned* views_;
 };
 
-// The same of what nobody may write later: `Owner` has `views`. Throws UsageError for
-// numpy.ndarray(buffer=...), which lets go of the view at once and keeps address and object.
+// fill_view() for bytes that nobody may write later: `Owner` counts `views`. Throws UsageError for
+// numpy.ndarray(buffer=...), which releases the view at once and keeps address and object.
 template <class Owner, class Bytes>
 [[nodiscard]] bool fill_open_view(PyObject* self, Py_buffer* view, int flags, char const* call,
                                   Bytes&& bytes) noexcept {

@@ -66,7 +66,7 @@ void detail::require_single_copy_16_bytes() {
 
 void detail::cpu::ProcessFence::heavy() noexcept {
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    // Registered already, as a rule; that costs nothing then.
+    // Usually registered already; then this costs nothing.
     if (membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) &&
         membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED))
         return;

@@ -168,7 +168,7 @@ class ThreadExecution final : public Execution {
     explicit ThreadExecution(std::shared_ptr<KernelThreads> kernel) : kernel_(std::move(kernel)) {}
 
     // A block that throws fails the kernel at once, like a fault on a GPU; its other blocks must
-    // still be told to end.
+    // still get the order to end.
     bool finished() override {
         if (!kernel_->failed) return kernel_->ended;
         std::lock_guard const lock(kernel_->mutex);

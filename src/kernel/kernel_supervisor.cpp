@@ -220,7 +220,7 @@ void KernelSupervisor::ask_to_stop() {
            !state_.compare_exchange_weak(state, KernelState::stopped)) {
     }
     HostMapped const far = device_.access(memory_->device_memory());
-    std::exception_ptr failure;  // every block is told, even if that fails for some
+    std::exception_ptr failure;  // every block gets the order, even if that fails for some
     for (unsigned i = 0; i < blocks(); ++i) {
         try {
             std::uint64_t* const stop = &leading_channel(i).control->stop;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How this process sees another process's user: who he is, what share he may have, and the
 // descriptors that it may open for him. A new descriptor gets the lowest free number, so a number
-// tells how many are open, whoever has opened them.
+// tells how many are open.
 #pragma once
 
 #include <sys/types.h>

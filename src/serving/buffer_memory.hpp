@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a buffer's memory is: in a process that has the buffer, and in the store's.
+// A buffer's memory: in a process that has the buffer, and in the store's process.
 #pragma once
 
 #include <sys/types.h>

@@ -22,7 +22,7 @@ BufferService::BufferService(std::shared_ptr<BufferTable> table, ServeOptions co
 void BufferService::answer(Session& session, std::uint32_t id, WatchBuffers const& watch) {
     session.news = watch.news;
     session.next_sealed = table_->sealed_so_far();
-    // What the client was lent unasked and has not read yet is the store's again.
+    // Takes back the buffers that the client was lent unasked and has not read yet.
     for (auto each = session.unasked.begin(); each != session.unasked.end();) {
         auto const [buffer, unasked] = *each++;
         if (unasked.number <= watch.came) continue;

@@ -71,7 +71,7 @@ class BufferService {
     }
 
    private:
-    // Lends a buffer that the session got. Where it throws, the session does not hold the buffer.
+    // Lends a buffer that the session got. If it throws, the session does not hold the buffer.
     // `missed`: the session did not ask for it, and missed so many before it.
     void lend(Session& session, std::uint32_t id, HeldBuffer const& held,
               std::optional<std::uint64_t> missed = std::nullopt);

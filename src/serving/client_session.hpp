@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a client has of an owner's kernels and objects, by its connection.
+// A client's leases of an owner's kernels and objects, on one connection.
 #pragma once
 
 #include <cstddef>
@@ -186,7 +186,7 @@ class ClientLease final : public ChannelLease {
         if (told_ || (answered_ != nullptr && !answered_(asked_of_))) return false;
         return told_ = true;
     }
-    // The owner could not be told that.
+    // The message to the owner could not be sent: send it again.
     void tell_again() {
         std::lock_guard const lock(mutex_);
         told_ = false;

@@ -159,8 +159,8 @@ class Link {
         throw OwnerGoneError(gone_);
     }
 
-    // Starts the thread that hears of leases, if none runs. `listener` gets what comes until
-    // stop_listening(). Throws SystemError.
+    // Starts the thread that receives news of leases, if none runs. `listener` gets the messages
+    // until stop_listening(). Throws SystemError.
     void listen(ClientSession& listener);
     void stop_listening() noexcept;
     // Makes the thread look at the leases.

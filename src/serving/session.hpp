@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a server's thread knows of what it serves by a name, and of one client: who it is, what it
-// was lent, and what it waits for.
+// The records of a server's thread: one for each object that it serves by a name, and one for each
+// client, with its identity, its loans and its open requests.
 #pragma once
 
 #include <chrono>
@@ -45,7 +45,7 @@ class ServedItem {
 
     [[nodiscard]] std::string const& name() const { return name_; }
     [[nodiscard]] Lendable* operator->() const { return lendable_.get(); }
-    // The state that clients were told, and its cause, unless it runs. An end is final.
+    // The state that clients know, and its cause unless it is running. An end is final.
     [[nodiscard]] KernelState told() const { return told_; }
     [[nodiscard]] std::string const& told_text() const { return text_; }
     [[nodiscard]] bool ended() const {

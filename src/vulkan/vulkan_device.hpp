@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory from Vulkan: allocated, mapped into the CPU and exported as an opaque file descriptor.
-// The same code serves a GPU and Mesa's CPU driver. Vulkan is found at run time.
+// One code serves a GPU and Mesa's CPU driver. Vulkan is found at run time.
 #pragma once
 
 #include <array>

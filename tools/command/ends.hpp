@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a command ends that runs until it is told to end.
+// The end of a command that runs until a signal or a key ends it.
 #pragma once
 
 #include <carillon/memory.hpp>

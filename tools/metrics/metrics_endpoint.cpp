@@ -126,7 +126,7 @@ class Visit : public std::enable_shared_from_this<Visit> {
         request_.header_limit(longest_head);
     }
 
-    // From here on this object lives for as long as an operation of its stream is under way.
+    // From here on this object lives while an operation of its stream is outstanding.
     void start() {
         stream_.expires_after(longest_half);
         http::async_read_header(stream_, buffer_, request_,

@@ -19,7 +19,7 @@ class MetricsEndpoint {
     MetricsEndpoint(std::string const& where, std::function<std::string()> text);
     MetricsEndpoint(MetricsEndpoint const&) = delete;
     MetricsEndpoint& operator=(MetricsEndpoint const&) = delete;
-    // Closes every connection. Waits for a `text` that is under way.
+    // Closes every connection. Waits for a call of `text` that has begun.
     ~MetricsEndpoint();
 
     [[nodiscard]] std::string const& address() const;  // http://HOST:PORT/metrics

@@ -21,7 +21,7 @@
 namespace carillon::tool {
 
 struct RttOptions {
-    std::uint32_t iterations = 100'000;  // of each measure, warm-up not counted
+    std::uint32_t iterations = 100'000;  // round trips per measure, without the warm-up
     std::uint32_t rounds = 20;           // the measures take turns, so that drift hits all alike
     std::uint32_t capacity = 64;         // slots; the bare flags walk over as many addresses
     std::optional<HostWait::Style> wait = std::nullopt;  // of the CPU; none: as for a kernel

@@ -34,8 +34,8 @@ struct ServeRequest {
     std::uint32_t mode = 0600;
     std::vector<std::uint32_t> users{};
     std::vector<std::uint32_t> groups{};
-    std::uint32_t idle = 0;     // as ServedKernelOptions has it
-    std::uint32_t clients = 0;  // the same
+    std::uint32_t idle = 0;     // see ServedKernelOptions
+    std::uint32_t clients = 0;  // see ServedKernelOptions
 };
 
 // A kernel that is served for as long as this is there.

@@ -42,7 +42,7 @@ class Patience {
     Clock::time_point since_;
 };
 
-// Sends requests `batch` at a time, with `window` under way at most, and takes their replies.
+// Sends requests `batch` at a time, with at most `window` outstanding, and takes their replies.
 template <std::uint32_t window, class Client, class Check>
 void stream_rows(Client& client, std::uint32_t count, Patience patience, Check&& check) {
     using Request = typename Client::Request;

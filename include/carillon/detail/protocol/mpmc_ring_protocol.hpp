@@ -14,7 +14,7 @@
 //     +--------+-- ... --+--------+                +---------------------------------+
 //     | given up: a word a slot   |                | credits: a word a stripe        |
 //     +---------------------------+                +---------------------------------+
-//     | taken: last one claimed   |                | records: a claim under way each |
+//     | taken: last one claimed   |                | records: each claim in progress |
 //     +---------------------------+                +---------------------------------+
 //     | left: by consumers that   |
 //     | have ended                |

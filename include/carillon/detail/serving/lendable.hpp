@@ -78,7 +78,7 @@ class Lendable {
 
     // Lends a place, or nothing if none is free. Throws what allocating and exporting throw.
     [[nodiscard]] virtual std::optional<Loan> lend(std::uint32_t user, bool host_memory) = 0;
-    // Takes a place back. Throws VulkanError if the device could not be told.
+    // Takes a place back. Throws VulkanError if the order could not be flushed.
     virtual void end(unsigned place) = 0;
     // The client of a place sends nothing more: a drain does not wait for it.
     virtual void drained(unsigned /*place*/) {}
