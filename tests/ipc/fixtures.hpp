@@ -71,7 +71,7 @@ class LoggedLines {
     std::vector<std::string> lines_;
 };
 
-// `Owner`: what C connects to, as a rule.
+// `Owner`: what C connects to by default.
 template <class Base = testing::Test, class Owner = Connection, class Path = SocketPath>
 class AtPath : public Base {
    protected:

@@ -213,7 +213,7 @@ TEST_F(NonsenseTest, whoKeepsToItIsNeverEnded) {
             if (sent.size() == 0) sent = channel.try_submit_n(asks);
             return sent.size() != 0;
         }));
-        auto const one_more = channel.try_submit({0});  // there is no room as a rule
+        auto const one_more = channel.try_submit({0});  // usually there is no room
         for (std::size_t i = 0; i < sent.size(); ++i) {
             if (round % 4 == 0 && i % 2 == 0) {
                 channel.abandon(sent[i]);

@@ -275,7 +275,7 @@ class ReplyRoomTest : public BlockControlTest {
         Producer<int, DeviceFar, DeviceNear> requests(requests_.view());
         for (int i = 0; i < count; ++i) EXPECT_TRUE(requests.try_push(i));
     }
-    // Catches a wait for room that counts as idle time of what comes after it.
+    // Catches a wait for room that counts as idle time of the next wait.
     void expect_sleeps(int taken) const {
         EXPECT_EQ(time_.sleeps, (std::vector<std::uint32_t>{100, 200, 100}));
         EXPECT_EQ(taken_, taken);

@@ -199,7 +199,7 @@ CUresult cuCtxSetLimit(CUlimit, std::size_t value) {
     return CUDA_SUCCESS;
 }
 CUresult cuCtxPushCurrent(CUcontext) {
-    if (context_destroyed) std::abort();  // what comes next would crash
+    if (context_destroyed) std::abort();  // the next call would crash
     CARILLON_FAIL_IF_DUE(cuCtxPushCurrent);
     ++contexts;
     return CUDA_SUCCESS;
