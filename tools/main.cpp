@@ -58,7 +58,8 @@ constexpr CommandEntry entries[] = {
     {serve_and_watch, "serve", "own a kernel that other processes command",
      "The kernel runs until SIGINT, SIGTERM or SIGHUP. The command then drains it: "
      "clients get the replies to their requests, and the command ends. A second signal "
-     "ends the drain.",
+     "ends the drain. The exit status is 1 if the kernel ended by itself, or if the drain "
+     "failed.",
      "  carillon serve /run/user/1000/echo.sock --kernel echo\n"
      "                                    serve a built-in kernel\n"
      "  carillon serve /run/q.sock --library ./libquotes.so --blocks 4\n"
