@@ -358,7 +358,7 @@ TYPED_TEST(ConnectOptionsTest, thoseThatMakeNoSense) {
     expect_refused({.name = std::string(64, 'x')}, "a name of 64 characters");
     expect_refused({.owner_user = UINT32_MAX}, "owner_user is 4294967295");
     expect_refused({.timeout = 0ns}, "the timeout must be above 0");
-    expect_refused({.wait_for_owner = -1ns}, "wait_for_owner is below 0");
+    expect_refused({.wait_for_owner = -1ns}, "wait_for_owner must be 0 or more, not -1 ns");
     expect_refused({.name = "a\nb"}, "the name of the client has a control character");
     expect_refused({.name = "m\xfcller"}, "the name of the client has a control character");
 }
