@@ -106,7 +106,10 @@ class Client:
         try:
             reply = await self._look(lambda: self._raw._take_async(ticket), deadline)
             if reply is None:
-                raise _made(TimeoutError, "Client.call_async", "no reply came", sent=True)
+                cause = (
+                    "no reply came before the timeout; the request was sent and may still be served"
+                )
+                raise _made(TimeoutError, "Client.call_async", cause, sent=True)
         except BaseException:  # GeneratorExit too: of a coroutine that is closed
             self._raw._give_up(ticket)
             raise

@@ -282,7 +282,7 @@ KernelEnd::KernelEnd(Device const& device, BytesType const& request, BytesType c
                      nb::object handler, KernelOptions const& options, BytesClients clients)
     : handler_(new Handler{std::move(handler), request.bytes, reply.bytes}) {
     if (!PyCallable_Check(handler_->call.ptr())) {
-        throw UsageError("PersistentKernel", "the handler is not callable");
+        Argument{"handler"}.refuse_type(handler_->call, "a callable");
     }
     OthersRun const others_run;
     kernel_.emplace(device, request, reply, serve_by, handler_.get(), options, clients);

@@ -152,7 +152,8 @@ void copy_by_lines(nb::handle dest, nb::handle src) {
     HeldBytes const to(dest, HeldBytes::Use::write);
     HeldBytes const from(src, HeldBytes::Use::read);
     if (to.bytes().size() != from.bytes().size()) {
-        throw nb::value_error("the buffers have different sizes");
+        throw UsageError("dest and src have different sizes: " + std::to_string(to.bytes().size()) +
+                         " and " + std::to_string(from.bytes().size()) + " bytes");
     }
     OthersRun const others_run;
     stream_copy(best_copy_stores(), to.writable().data(), from.bytes().data(), to.bytes().size());

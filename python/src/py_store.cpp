@@ -83,7 +83,8 @@ PyType_Slot sealed_slots[] = {
 SealedBufferEnd seal(WrittenBuffer& self) {
     Buffer& buffer = self.get();
     if (self.views != 0) {
-        throw UsageError("views of the buffer still exist, or another thread writes it");
+        throw UsageError(
+            "views of the buffer still exist, or another thread writes it: delete the views first");
     }
     // No other thread finds it meanwhile.
     auto taken = std::make_shared<Buffer>(std::move(buffer));
