@@ -60,10 +60,10 @@ class Client {
     using Request = RequestType;
     using Reply = ReplyType;
 
-    // For a kernel of your own, makes a client of a channel in new memory: Client(device, capacity),
-    // by default with 256 slots; or of a channel in the caller's ChannelMemory: Client(device,
-    // memory, index, wait). PersistentKernel and Connection pass other parts. Throws UsageError,
-    // and what Device::allocate throws.
+    // For a kernel of your own, makes a client of a channel in new memory: Client(device,
+    // capacity), by default with 256 slots; or of a channel in the caller's ChannelMemory:
+    // Client(device, memory, index, wait). PersistentKernel and Connection pass other parts. Throws
+    // UsageError, and what Device::allocate throws.
     template <class... Parts>
     requires std::constructible_from<End, Parts...>
     explicit Client(Parts&&... parts) try : end_(std::forward<Parts>(parts)...) {
