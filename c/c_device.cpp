@@ -14,7 +14,9 @@ Memory allocate(Device const& device, std::uint64_t bytes, carillon_memory_kind 
         case CARILLON_MEMORY_SHARED_HOST:
             return device.allocate_shared_host(bytes);
     }
-    throw UsageError(fmt::format("there is no kind of memory {}", static_cast<int>(kind)));
+    throw UsageError(fmt::format(
+        "there is no kind of memory {}: use CARILLON_MEMORY_DEVICE, _HOST or _SHARED_HOST",
+        static_cast<int>(kind)));
 }
 
 carillon_device_info info_of(Device const& device) {

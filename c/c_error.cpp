@@ -110,7 +110,9 @@ Direction direction_of(carillon_direction direction) {
         case CARILLON_TO_HOST:
             return Direction::to_host;
     }
-    throw UsageError(fmt::format("there is no direction {}", static_cast<int>(direction)));
+    throw UsageError(
+        fmt::format("there is no direction {}: use CARILLON_TO_DEVICE or CARILLON_TO_HOST",
+                    static_cast<int>(direction)));
 }
 
 carillon_state state_of(KernelState state) {

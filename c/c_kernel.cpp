@@ -13,7 +13,9 @@ IdlePolicy idle_of(carillon_idle idle) {
         case CARILLON_IDLE_SPIN:
             return IdlePolicy::spin();
     }
-    throw UsageError(fmt::format("there is no idle policy {}", static_cast<int>(idle)));
+    throw UsageError(
+        fmt::format("there is no idle policy {}: use CARILLON_IDLE_PARK, _BACKOFF or _SPIN",
+                    static_cast<int>(idle)));
 }
 
 Connection connect(char const* path, carillon_connect_options const* given) {

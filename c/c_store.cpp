@@ -137,7 +137,9 @@ carillon_status carillon_buffer_read(carillon_buffer const* buffer, uint64_t off
                                      uint64_t bytes) {
     return c::guarded("carillon_buffer_read", [&] {
         carillon::Buffer const& of = c::buffer_at(buffer);
-        if (of.is_mutable()) throw carillon::UsageError("the buffer is not sealed");
+        if (of.is_mutable()) {
+            throw carillon::UsageError("the buffer is not sealed: call carillon_buffer_seal first");
+        }
         of.read(c::room_at(to, bytes), offset);
     });
 }

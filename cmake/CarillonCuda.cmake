@@ -39,7 +39,8 @@ if(NOT CARILLON_CUDA STREQUAL "off")
   if(CARILLON_CUDA_H_DIR)
     set(CARILLON_CUDA_INCLUDE_DIR "${CARILLON_CUDA_H_DIR}")
   elseif(NOT CARILLON_CUDA STREQUAL "auto")
-    message(FATAL_ERROR "carillon: CARILLON_CUDA=${CARILLON_CUDA}, but cuda.h was not found")
+    message(FATAL_ERROR "carillon: CARILLON_CUDA=${CARILLON_CUDA}, but cuda.h was not found "
+                        "(scripts/setup --cuda provides it)")
   endif()
   # A toolkit may have it in a folder of its own, or not at all: the guard needs it, and it alone.
   find_path(CARILLON_CUPTI_INCLUDE_DIR cupti.h

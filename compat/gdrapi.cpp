@@ -115,10 +115,11 @@ int own(std::string_view call, Maker const& maker) {
                    "the handle belongs to the parent process: fork() does not pass it on");
 }
 int usable(std::string_view call, gdr const* g) {
-    return g == nullptr ? refused(call, "an argument is a null pointer") : own(call, g->maker);
+    return g == nullptr ? refused(call, "the gdr_t is a null pointer") : own(call, g->maker);
 }
 int usable(std::string_view call, gdr const* g, void const* result) {
-    return result == nullptr ? refused(call, "an argument is a null pointer") : usable(call, g);
+    return result == nullptr ? refused(call, "the output argument is a null pointer")
+                             : usable(call, g);
 }
 
 // The whole pages that [address, address + size) touches, of memory that begins and ends anywhere.
@@ -166,7 +167,7 @@ int pin(std::string_view call, gdr* g, std::uint64_t address, std::size_t size, 
     if (int const error = usable(call, g, handle)) return error;
     if (address == 0 || size == 0 || size > SIZE_MAX - GPU_PAGE_SIZE ||
         address > SIZE_MAX - size - GPU_PAGE_SIZE) {
-        return refused(call, "{} bytes at {:#x}", size, address);
+        return refused(call, "{} bytes at {:#x} are not a range of addresses", size, address);
     }
     return returned(call, [&] {
         bool inherited = false;
@@ -225,14 +226,18 @@ void tell(Pinned const& pinned, Info* info) {
 }
 
 int map(std::string_view call, Pinned& pinned, void** va, std::size_t size, int flags) {
-    if (va == nullptr || size == 0 || size > pinned.whole_pages()) {
+    if (va == nullptr) return refused(call, "the output argument is a null pointer");
+    if (size == 0 || size > pinned.whole_pages()) {
         return refused(call, "{} bytes to map, but {} are pinned", size, pinned.size);
     }
     if (flags != GDR_MAP_FLAG_DEFAULT && flags != static_cast<int>(type_of(pinned))) {
-        return refused(call, "flag {} does not fit the memory's mapping type {}", flags,
-                       static_cast<int>(type_of(pinned)));
+        return refused(call,
+                       "flag {} does not fit the memory's mapping type {}: use "
+                       "GDR_MAP_FLAG_DEFAULT",
+                       flags, static_cast<int>(type_of(pinned)));
     }
-    if (pinned.mapped != 0) return refused(EAGAIN, call, "the memory is already mapped");
+    if (pinned.mapped != 0)
+        return refused(EAGAIN, call, "the memory is already mapped: gdr_unmap it first");
     pinned.mapped = size;
     *va = pinned.host;
     return 0;
@@ -246,7 +251,7 @@ int find_mapping(std::string_view call, gdr_mh_t handle, void const* where, void
         return own(call, found->maker);
     if (found == nullptr) return refused(call, "{:#x} is not a handle of pinned memory", handle.h);
     if (int const error = own(call, found->maker)) return error;
-    if (other == nullptr) return refused(call, "an argument is a null pointer");
+    if (other == nullptr) return refused(call, "h_ptr is a null pointer");
     return refused(call, "{} bytes at {} are not in the mapping of {} bytes at {}", size, where,
                    found->reach(), static_cast<void*>(found->host));
 }
@@ -302,7 +307,7 @@ int gdr_pin_buffer(gdr_t g, unsigned long addr, size_t size, uint64_t /*p2p_toke
 int gdr_pin_buffer_v2(gdr_t g, unsigned long addr, size_t size, uint32_t flags, gdr_mh_t* handle) {
     constexpr char const* call = "gdr_pin_buffer_v2";
     if ((flags & ~static_cast<uint32_t>(GDR_PIN_FLAG_FORCE_PCIE)) != 0) {
-        return c::refused(call, "unknown flags {:#x}", flags);
+        return c::refused(call, "unknown flags {:#x}: use 0 or GDR_PIN_FLAG_FORCE_PCIE", flags);
     }
     return c::pin(call, g, addr, size, handle);
 }
@@ -317,7 +322,7 @@ int gdr_get_callback_flag(gdr_t g, gdr_mh_t handle, int* flag) {
     constexpr char const* call = "gdr_get_callback_flag";
     c::Pinned* pinned = nullptr;
     if (int const error = c::find_pinned(call, g, handle, pinned)) return error;
-    if (flag == nullptr) return c::refused(call, "an argument is a null pointer");
+    if (flag == nullptr) return c::refused(call, "flag is a null pointer");
     *flag = 0;  // pinned memory stays
     return 0;
 }
@@ -326,7 +331,7 @@ int gdr_get_info_v2(gdr_t g, gdr_mh_t handle, gdr_info_v2_t* info) {
     constexpr char const* call = "gdr_get_info_v2";
     c::Pinned* pinned = nullptr;
     if (int const error = c::find_pinned(call, g, handle, pinned)) return error;
-    if (info == nullptr) return c::refused(call, "an argument is a null pointer");
+    if (info == nullptr) return c::refused(call, "info is a null pointer");
     c::tell(*pinned, info);
     info->mapping_type = pinned->mapped == 0 ? GDR_MAPPING_TYPE_NONE : c::type_of(*pinned);
     return 0;
@@ -337,7 +342,7 @@ int gdr_get_info_v2(gdr_t g, gdr_mh_t handle, gdr_info_v2_t* info) {
     constexpr char const* call = "gdr_get_info";
     c::Pinned* pinned = nullptr;
     if (int const error = c::find_pinned(call, g, handle, pinned)) return error;
-    if (info == nullptr) return c::refused(call, "an argument is a null pointer");
+    if (info == nullptr) return c::refused(call, "info is a null pointer");
     c::tell(*pinned, info);
     return 0;
 }
@@ -405,9 +410,10 @@ int gdr_get_attribute(gdr_t g, gdr_attr_t attr, int* v) {
 }
 int gdr_get_mapping_type_string(gdr_mapping_type_t mapping_type, char const** text) {
     static constexpr char const* names[] = {"None", "Write Combining", "Caching", "Device"};
-    if (text == nullptr || static_cast<unsigned>(mapping_type) >= std::size(names)) {
-        return c::refused("gdr_get_mapping_type_string",
-                          "a null pointer, or an unknown mapping type");
+    constexpr char const* call = "gdr_get_mapping_type_string";
+    if (text == nullptr) return c::refused(call, "the output argument is a null pointer");
+    if (static_cast<unsigned>(mapping_type) >= std::size(names)) {
+        return c::refused(call, "unknown mapping type {}", static_cast<unsigned>(mapping_type));
     }
     *text = names[mapping_type];
     return 0;
@@ -416,7 +422,9 @@ int gdr_get_mapping_type_string(gdr_mapping_type_t mapping_type, char const** te
 int carillon_gdr_alloc(gdr_t g, size_t size, unsigned long* addr) {
     constexpr char const* call = "carillon_gdr_alloc";
     if (int const error = c::usable(call, g, addr)) return error;
-    if (size == 0 || size > SIZE_MAX / 2) return c::refused(call, "{} bytes", size);
+    if (size == 0 || size > SIZE_MAX / 2) {
+        return c::refused(call, "{} bytes requested: use 1 to {}", size, SIZE_MAX / 2);
+    }
     return c::returned(call, [&] { return c::allocate_pages(g, size, addr); });
 }
 int carillon_gdr_free(gdr_t g, unsigned long addr) {

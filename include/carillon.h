@@ -11,7 +11,10 @@
  * Structs begin with their size: set it to sizeof of the struct. Set unused members to 0, the
  * default of every member. A newer library takes members that your struct lacks for 0.
  *
- * Times are in nanoseconds; each wait has a timeout. Messages are copied before a call returns. */
+ * Times are in nanoseconds; each wait has a timeout. Messages are copied before a call returns. One
+ * thread at a time uses a client, a ring, a mailbox, an end, a buffer that is not sealed, or a
+ * handle that waits for buffers, and claims the chunks of a ring. Any threads may make all other
+ * calls at once. */
 /* NOLINTBEGIN(modernize-use-using, modernize-deprecated-headers): C, and C++ alike */
 #ifndef CARILLON_H
 #define CARILLON_H
@@ -121,16 +124,18 @@ carillon_status carillon_last_error_details(carillon_error_details* details);
 
 typedef struct carillon_device_info {
     size_t size;
-    int emulated; /* 1: threads of this CPU, whose timings say nothing about a GPU */
-    int coherent;
-    uint64_t atom_size;
+    int emulated;       /* 1: threads of this CPU, whose timings say nothing about a GPU */
+    int coherent;       /* 1: flush and invalidate need no driver call */
+    uint64_t atom_size; /* bytes; flushed and invalidated ranges are widened to it */
     char name[128];
-    char selector[64]; /* opens this device again */
-    char uuid[64];
-    char memory_source[16];
+    char selector[64];      /* opens this device again */
+    char uuid[64];          /* "GPU-...", empty for the emulated device */
+    char memory_source[16]; /* "vulkan", "dma-buf", "gdrcopy", "host" or "memfd" */
 } carillon_device_info;
 
-/* Opens a device. `selector`: "best", "cuda:0", "GPU-<uuid>", "emulated"; NULL: "best". */
+/* Opens a device. `selector`: "best", the first GPU or else the emulated device; "cuda:0";
+ * "cuda:0:host"; "GPU-<uuid>"; "current", the GPU of this thread's CUDA context; "emulated";
+ * "emulated:vulkan". NULL: "best". */
 carillon_status carillon_device_open(char const* selector, carillon_device** device);
 void carillon_device_close(carillon_device** device);
 carillon_status carillon_device_get_info(carillon_device const* device, carillon_device_info* info);
@@ -153,12 +158,14 @@ typedef struct carillon_memory_info {
     int coherent;
 } carillon_memory_info;
 
+/* Allocates `bytes` bytes, at least 1, which are 0 at first. */
 carillon_status carillon_memory_allocate(carillon_device const* device, uint64_t bytes,
                                          carillon_memory_kind kind, carillon_memory** memory);
 void carillon_memory_free(carillon_memory** memory);
 carillon_status carillon_memory_get_info(carillon_memory const* memory, carillon_memory_info* info);
-/* Copy by the CPU. The reader of a message sent later with `out_of_line` sees the bytes that were
- * written to the device. */
+/* Copy by the CPU, from byte `offset` of the memory on. The reader of a message sent later with
+ * `out_of_line` sees the bytes that were written to the device. CARILLON_USAGE: a range outside the
+ * memory. */
 carillon_status carillon_memory_write(carillon_memory const* memory, uint64_t offset,
                                       void const* from, uint64_t bytes);
 carillon_status carillon_memory_read(carillon_memory const* memory, uint64_t offset, void* to,
@@ -175,8 +182,9 @@ carillon_status carillon_memory_export_fd(carillon_memory const* memory, int* de
 
 typedef struct carillon_connect_options {
     size_t size;
-    char const* name;   /* this client's name for the owner; NULL: the program's name */
-    int64_t timeout_ns; /* 0: 5 s */
+    /* This client's name for the owner, 1 to 63 characters; NULL: the program's name. */
+    char const* name;
+    int64_t timeout_ns; /* for connecting, and for each call that asks the owner; 0: 5 s */
     /* How long a call tries again while no owner listens, while the owner has no room, and while it
      * does not serve the object yet. */
     int64_t wait_for_owner_ns;
@@ -247,24 +255,29 @@ typedef struct carillon_kernel_options {
     carillon_handler handler;
     void* user;
     uint32_t blocks;   /* 0: 1 */
-    uint32_t capacity; /* slots of a channel each way, a power of two; 0: 256 */
+    uint32_t capacity; /* slots of a channel each way, a power of two from 2 to 2^20; 0: 256 */
     carillon_idle idle;
     int for_others;          /* 1: only for clients of other processes (carillon_kernel_serve) */
     int64_t stop_timeout_ns; /* how long closing waits for the handler; 0: 5 s */
 } carillon_kernel_options;
 
+/* Starts a kernel and returns when every block runs. CARILLON_UNSUPPORTED: the device is a GPU. */
 carillon_status carillon_kernel_start(carillon_device const* device,
                                       carillon_kernel_options const* options,
                                       carillon_kernel** kernel);
-/* Stops the kernel; its clients get CARILLON_STOPPED. */
+/* Stops the kernel, waiting at most `stop_timeout_ns`; its clients get CARILLON_STOPPED. */
 void carillon_kernel_close(carillon_kernel** kernel);
 carillon_status carillon_kernel_get_state(carillon_kernel const* kernel, carillon_state* state);
+/* Takes no more requests, and ends the kernel once it has answered all accepted ones.
+ * CARILLON_TIMEOUT: some are unanswered; the kernel goes on draining. */
 carillon_status carillon_kernel_drain(carillon_kernel* kernel, int64_t timeout_ns);
+/* Ends the kernel; requests that it has not taken stay unanswered. CARILLON_TIMEOUT: it has not
+ * ended yet; stop it again or close it. */
 carillon_status carillon_kernel_stop(carillon_kernel* kernel, int64_t timeout_ns);
 
 typedef struct carillon_serve_options {
     size_t size;
-    char const* name; /* the name that clients ask for; NULL: "kernel" */
+    char const* name; /* the name that clients ask for, 1 to 63 characters; NULL: "kernel" */
     uint32_t mode;    /* permissions of the socket; 0: 0600 */
 } carillon_serve_options;
 
@@ -285,13 +298,13 @@ typedef struct carillon_client_info {
     size_t size;
     uint32_t request_bytes;
     uint32_t reply_bytes;
-    uint32_t capacity; /* most outstanding requests */
-    uint32_t depth;    /* outstanding requests now */
-    uint64_t submitted;
-    uint64_t answered;
-    uint64_t taken;
-    uint64_t dropped;
-    uint64_t stalls;
+    uint32_t capacity;  /* most outstanding requests */
+    uint32_t depth;     /* outstanding requests now */
+    uint64_t submitted; /* requests sent */
+    uint64_t answered;  /* requests whose reply the kernel has written */
+    uint64_t taken;     /* replies taken out of the reply ring */
+    uint64_t dropped;   /* requests whose reply was given up */
+    uint64_t stalls;    /* requests, or rows of requests, that found the ring full */
 } carillon_client_info;
 
 /* Opens the channel of a block of this process's kernel. Two handles for one block share it. */
@@ -305,7 +318,8 @@ void carillon_client_close(carillon_client** client);
 carillon_status carillon_client_get_info(carillon_client const* client, carillon_client_info* info);
 /* Sends a request and waits for its reply: one round trip. The sizes are compared with the
  * channel's. Set `out_of_line` to 1 if the request refers to device memory that this thread has
- * written. */
+ * written. CARILLON_TIMEOUT: the error's details say whether the request was sent;
+ * CARILLON_STOPPED; CARILLON_OWNER_GONE; or the error that ended the kernel. */
 carillon_status carillon_client_call(carillon_client* client, void const* request,
                                      size_t request_bytes, void* reply, size_t reply_bytes,
                                      int64_t timeout_ns, int out_of_line);
@@ -322,7 +336,8 @@ carillon_status carillon_client_submit(carillon_client* client, void const* requ
                                        size_t request_bytes, int64_t timeout_ns, int out_of_line,
                                        carillon_ticket* ticket);
 /* Sends the first of `count` requests, as many as there is room for. `ticket` gets the first one's
- * ticket; the others have the following numbers. `sent` gets the number of sent requests. */
+ * ticket; the others have the following numbers. `sent` gets the number of sent requests.
+ * CARILLON_NOT_NOW: there was room for none. */
 carillon_status carillon_client_submit_n(carillon_client* client, void const* requests,
                                          size_t request_bytes, size_t count, int out_of_line,
                                          carillon_ticket* ticket, size_t* sent);
@@ -347,7 +362,8 @@ typedef struct carillon_ring_info {
     carillon_direction direction;
 } carillon_ring_info;
 
-/* Makes a ring. `capacity`: slots, a power of two; 0: 256. */
+/* Makes a ring of messages of 1 to 1024 bytes. `capacity`: slots, a power of two from 2 to 2^20;
+ * 0: 256. */
 carillon_status carillon_ring_create(carillon_device const* device, uint32_t message_bytes,
                                      carillon_direction direction, uint32_t capacity,
                                      carillon_ring** ring);
@@ -357,12 +373,14 @@ carillon_status carillon_connection_ring(carillon_connection const* connection, 
                                          carillon_ring** ring);
 void carillon_ring_close(carillon_ring** ring);
 carillon_status carillon_ring_get_info(carillon_ring const* ring, carillon_ring_info* info);
-/* With timeout 0 neither waits; both return CARILLON_NOT_NOW instead. */
+/* Push waits for room, pop for a message. With timeout 0 neither waits; both return
+ * CARILLON_NOT_NOW instead. CARILLON_USAGE: a ring of the other direction, or another size. */
 carillon_status carillon_ring_push(carillon_ring* ring, void const* message, size_t bytes,
                                    int64_t timeout_ns, int out_of_line);
 carillon_status carillon_ring_pop(carillon_ring* ring, void* message, size_t bytes,
                                   int64_t timeout_ns);
-/* Push or pop the first of `count` messages, as many as possible; `done` gets their number. */
+/* Push or pop the first of `count` messages, as many as possible; `done` gets their number.
+ * CARILLON_NOT_NOW: none. */
 carillon_status carillon_ring_push_n(carillon_ring* ring, void const* messages, size_t bytes,
                                      size_t count, int out_of_line, size_t* done);
 carillon_status carillon_ring_pop_n(carillon_ring* ring, void* messages, size_t bytes, size_t count,
@@ -383,7 +401,7 @@ typedef struct carillon_mailbox_info {
 } carillon_mailbox_info;
 
 /* Makes a mailbox. `initial`, of `bytes` bytes, is the first value that readers find. `capacity` is
- * the number of values in memory at once, a power of two from 2; 0: 4. */
+ * the number of values in memory at once, a power of two from 2 to 2^20; 0: 4. */
 carillon_status carillon_mailbox_create(carillon_device const* device, void const* initial,
                                         size_t bytes, carillon_direction direction,
                                         uint32_t capacity, carillon_mailbox** mailbox);
@@ -395,6 +413,7 @@ carillon_status carillon_connection_mailbox(carillon_connection const* connectio
 void carillon_mailbox_close(carillon_mailbox** mailbox);
 carillon_status carillon_mailbox_get_info(carillon_mailbox const* mailbox,
                                           carillon_mailbox_info* info);
+/* Sets the value. CARILLON_USAGE: a mailbox to the host, or another size. */
 carillon_status carillon_mailbox_set(carillon_mailbox* mailbox, void const* value, size_t bytes,
                                      int out_of_line);
 /* Gets the latest value; CARILLON_NOT_NOW if none is newer than the last one read. */
@@ -433,7 +452,8 @@ typedef struct carillon_taken_chunk {
     unsigned char meta[40]; /* followed by zeros */
 } carillon_taken_chunk;
 
-/* Makes a ring with `meta_bytes`, 0 to 40, beside each chunk. `chunks`: a power of two; 0: 16. */
+/* Makes a ring with `meta_bytes`, 0 to 40, beside each chunk. `chunk_bytes`: at least 1, under
+ * 4 GiB. `chunks`: a power of two from 2 to 2^20; 0: 16. */
 carillon_status carillon_chunk_ring_create(carillon_device const* device, uint32_t meta_bytes,
                                            uint64_t chunk_bytes, uint32_t chunks,
                                            carillon_chunk_ring** ring);
@@ -471,7 +491,7 @@ carillon_status carillon_chunk_ring_end_release(carillon_chunk_ring_end* end, ui
 
 /* Buffers that processes share (docs/guide/store.md): the maker of a buffer writes and seals it;
  * then any process may read it. Any thread may use a store and a sealed buffer. Only one thread at
- * a time uses a buffer up to carillon_buffer_seal, or a handle that waits for buffers. */
+ * a time uses a buffer up to carillon_buffer_seal. */
 
 typedef struct carillon_store_options {
     size_t size;
@@ -540,10 +560,13 @@ carillon_status carillon_store_serve(carillon_store const* store, char const* pa
                                      carillon_serve_options const* options,
                                      carillon_store_server** server);
 void carillon_store_server_close(carillon_store_server** server);
-/* Makes a buffer, to be written and sealed; closing it unsealed deletes it. `name` may be NULL. */
+/* Makes a buffer of `bytes` bytes, at least 1, to be written and sealed; closing it unsealed
+ * deletes it. `name`: up to 63 characters; NULL: none. CARILLON_REFUSED: the name is taken, or the
+ * store has no room. */
 carillon_status carillon_store_make(carillon_store const* store, char const* name, uint64_t bytes,
                                     carillon_buffer** buffer);
-/* Gets a sealed buffer, by its name or number. */
+/* Gets a sealed buffer, by its name or number. CARILLON_REFUSED: there is none, or it is not sealed
+ * yet. */
 carillon_status carillon_store_get(carillon_store const* store, char const* name,
                                    carillon_buffer** buffer);
 carillon_status carillon_store_get_id(carillon_store const* store, uint64_t id,
@@ -556,11 +579,13 @@ carillon_status carillon_store_list(carillon_store const* store, carillon_listed
                                     size_t room, size_t* count);
 void carillon_buffer_close(carillon_buffer** buffer);
 carillon_status carillon_buffer_get_info(carillon_buffer const* buffer, carillon_buffer_info* info);
+/* Writes an unsealed buffer, from byte `offset` on. */
 carillon_status carillon_buffer_write(carillon_buffer* buffer, uint64_t offset, void const* from,
                                       uint64_t bytes);
-/* Reads a sealed buffer. */
+/* Reads a sealed buffer, from byte `offset` on. */
 carillon_status carillon_buffer_read(carillon_buffer const* buffer, uint64_t offset, void* to,
                                      uint64_t bytes);
+/* Makes the buffer immutable, so that others can get it. Its earlier addresses are invalid then. */
 carillon_status carillon_buffer_seal(carillon_buffer* buffer);
 /* Opens a handle that reports buffers sealed from now on. It owns the descriptor, for poll(). */
 carillon_status carillon_store_events_open(carillon_store const* store,

@@ -36,9 +36,10 @@ enum class ChannelSharing : std::uint8_t {
 // The memory of a number of channels. Neither copied nor moved: channels refer to it.
 class ChannelMemory {
    public:
-    // Memory for `channels` channels of `capacity` slots each way, for messages of at most one line
-    // (48 bytes). All rings are empty. The first message has number `first`: tests place it before
-    // a wrap. Throws UsageError and what Device::allocate throws.
+    // Allocates memory for `channels` channels of `capacity` slots each way, a power of two from 2
+    // to 2^20, for messages of at most one line (48 bytes). All rings are empty. The first message
+    // has number `first`: tests place it before a wrap. Throws UsageError and what Device::allocate
+    // throws.
     ChannelMemory(Device const& device, unsigned channels, std::uint32_t capacity,
                   Sequence first = 1)
         : ChannelMemory(device, channels, ChannelShape{capacity}, first) {}

@@ -37,8 +37,8 @@ class CARILLON_LAYOUT Connection;
 class CARILLON_LAYOUT Device;
 
 struct ChunkRingOptions {
-    std::size_t chunk_bytes = 65536;  // under 4 GiB
-    std::uint32_t chunks = 16;        // a power of two from 2 on
+    std::size_t chunk_bytes = 65536;  // at least 1, under 4 GiB
+    std::uint32_t chunks = 16;        // a power of two from 2 to 2^20
     // How the CPU waits; by default HostWait::for_kernel chooses.
     std::optional<HostWait::Style> wait = std::nullopt;
     ForTests for_tests{};
@@ -164,11 +164,11 @@ class Chunk : public ClaimedChunk {
     using Beside = detail::MetaOf<Meta>;
 
    public:
-    // Hands the chunk's first `used` bytes to the kernel; this object then has no chunk. Throws
-    // UsageError if the chunk has fewer bytes (it can still be committed) or is gone already.
-    // OwnerGoneError and StoppedError, see try_claim(): nobody has the chunk then. VulkanError, on
-    // non-coherent memory only: the chunk can still be committed, unless only its line is
-    // unflushed. In that case the chunk is gone, and the next flush pushes the line out.
+    // Hands the chunk's first `used` bytes and `meta` to the kernel; this object then has no chunk.
+    // Throws UsageError if the chunk has fewer bytes (it can still be committed) or is gone
+    // already; OwnerGoneError and StoppedError, see try_claim(): nobody has the chunk then; and, on
+    // non-coherent memory only, VulkanError: the chunk can still be committed, unless only its line
+    // is unflushed. In that case the chunk is gone, and the next flush pushes the line out.
     void commit(std::size_t used, typename Beside::Given meta = Beside::none()) {
         detail::in_call("Chunk::commit", [&] {
             auto const& producer = this->require_commit(used);

@@ -60,7 +60,10 @@ class Client {
     using Request = RequestType;
     using Reply = ReplyType;
 
-    // The parts of the client's end.
+    // For a kernel of your own, makes a client of a channel in new memory: Client(device,
+    // capacity), by default with 256 slots; or of a channel in the caller's ChannelMemory:
+    // Client(device, memory, index, wait). PersistentKernel and Connection pass other parts. Throws
+    // UsageError, and what Device::allocate throws.
     template <class... Parts>
     requires std::constructible_from<End, Parts...>
     explicit Client(Parts&&... parts) try : end_(std::forward<Parts>(parts)...) {
@@ -72,7 +75,8 @@ class Client {
     // that the request refers to device memory that the caller has written (Memory::host_ptr).
     // Throws TimeoutError if no reply came within `timeout`. TimeoutError::sent() tells whether the
     // request was sent: the kernel may then still serve it, and its reply is dropped. Throws
-    // StoppedError after a stop, CudaError if the kernel died.
+    // StoppedError after a stop, OwnerGoneError if the kernel's process has ended, or the error
+    // that ended the kernel (PersistentKernel::running).
     [[nodiscard]] Reply call(Given request, std::chrono::nanoseconds timeout,
                              OutOfLine data = OutOfLine::none) requires(!replies_by_bytes) {
         return detail::in_call("Client::call", this, end_, [&] {
@@ -90,9 +94,9 @@ class Client {
     }
 
     // Touches the same code and data as a call, and sends nothing. The next call finds them in the
-    // CPU's caches. Call it every few microseconds in the
-    // loop that waits for the next event. It takes tens of nanoseconds and may be called between
-    // any two calls, also while replies are outstanding. It does not throw if the kernel has ended.
+    // CPU's caches. Call it every few microseconds in the loop that waits for the next event. It
+    // takes tens of nanoseconds and may be called between any two calls, also while replies are
+    // outstanding. It does not throw if the kernel has ended.
     void warm() {
         return detail::in_call("Client::warm", this, end_, [&] {
             detail::cpu::prefetch_code(&hot_call, 16);  // cache lines of each, as GCC compiles it

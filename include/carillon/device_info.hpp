@@ -29,7 +29,7 @@ struct HeapInfo {
 // The step between writing data to device memory and publishing the message that refers to them.
 enum class DataOrder : std::uint8_t {
     fence,      // a store fence: the device sees the CPU's writes in order
-    read_back,  // a fence and a load of device memory, one round trip: it may reorder them
+    read_back,  // a fence and a load of device memory: the device may reorder the CPU's writes
 };
 
 [[nodiscard]] std::string_view to_string(DataOrder order);  // "fence" or "read-back"

@@ -103,7 +103,7 @@ class DeviceReader {
     void stop(std::chrono::nanoseconds timeout = std::chrono::seconds(5)) {
         detail::in_call("DeviceReader::stop", *this, [&] { client_->kernel().stop(timeout); });
     }
-    // Whether the kernel still runs. Throws CudaError if it died.
+    // Whether the kernel still runs. Throws the error that ended it, such as CudaError.
     [[nodiscard]] bool running() const {
         return detail::in_call("DeviceReader::running", *this,
                                [&] { return client_->kernel().running(); });

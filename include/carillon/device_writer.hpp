@@ -20,8 +20,8 @@
 namespace carillon {
 
 struct DeviceWriterOptions {
-    // The writer's pinned memory. Bytes of memory that is not pinned are copied into one
-    // of `chunks` chunks while the device fetches from the others.
+    // The writer's pinned memory. Bytes of memory that is not pinned are copied into one of
+    // `chunks` chunks while the device fetches from the others.
     std::size_t chunk = std::size_t{64} << 10;  // bytes
     unsigned chunks = 8;
     unsigned blocks = 2;     // blocks that share a large copy
@@ -191,7 +191,7 @@ class DeviceWriter {
     void stop(std::chrono::nanoseconds timeout = std::chrono::seconds(5)) {
         detail::in_call("DeviceWriter::stop", *this, [&] { client_->kernel().stop(timeout); });
     }
-    // Whether the kernel still runs. Throws CudaError if it died.
+    // Whether the kernel still runs. Throws the error that ended it, such as CudaError.
     [[nodiscard]] bool running() const {
         return detail::in_call("DeviceWriter::running", *this,
                                [&] { return client_->kernel().running(); });

@@ -72,10 +72,12 @@ class Flag {
     // The device's end: pass it to a kernel by value.
     [[nodiscard]] DeviceEnd device_handle() const { return word_.device_handle(); }
 
-    // `data` says that the value refers to device memory that the caller has written.
+    // Sets the value. `data` says that the value refers to device memory that the caller has
+    // written. Throws VulkanError (non-coherent memory only).
     void set(T const& value, OutOfLine data = OutOfLine::none) requires to_device {
         detail::in_call("Flag::set", this, mark_, [&] { word_.host().set(value, data); });
     }
+    // Returns the latest value.
     [[nodiscard]] T get() const requires(!to_device) {
         return detail::in_call("Flag::get", mark_, [&] { return word_.host().get(); });
     }
@@ -111,7 +113,8 @@ class Doorbell {
         });
     }
 
-    // `data` says that the caller has written device memory for the listener.
+    // Rings once. `data` says that the caller has written device memory for the listener. Throws
+    // VulkanError (non-coherent memory only).
     void ring(OutOfLine data = OutOfLine::none) requires to_device {
         detail::in_call("Doorbell::ring", this, mark_, [&] { word_.host().ring(data); });
     }

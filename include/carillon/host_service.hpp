@@ -43,9 +43,9 @@ struct ServiceThreadOptions {
 };
 
 struct HostServiceOptions {
-    std::uint32_t callers = 256;  // most outstanding calls
-    std::uint32_t capacity =
-        1024;  // slots for requests that the host has not taken; a power of two from 32
+    std::uint32_t callers = 256;  // most outstanding calls, 1 to 2^24
+    // Slots for requests that the host has not taken; a power of two from 32 to 2^20.
+    std::uint32_t capacity = 1024;
     ServiceThreadOptions thread{};
     // Whether replies refer to device memory that the function has written (Memory::host_ptr),
     // which is then complete before the reply; see `out_of_line` of a handler.

@@ -249,8 +249,8 @@ class PersistentKernel {
     // requests are unanswered after `timeout`, because a handler still runs or untaken replies
     // leave no room. The kernel then goes on draining: drain again, or stop(). Once all requests
     // are answered, the kernel has the rest of `timeout`, but at least a second, to end; otherwise
-    // TimeoutError. Throws CudaError if the kernel died. If two threads drain at the same time, one
-    // may get StoppedError, because the other has ended the kernel.
+    // TimeoutError. Throws what running() throws. If two threads drain at the same time, one may
+    // get StoppedError, because the other has ended the kernel.
     void drain(std::chrono::nanoseconds timeout) {
         detail::in_call("PersistentKernel::drain", [&] {
             supervisor().drain([this] { return route_.all_answered(); }, timeout);
@@ -259,11 +259,12 @@ class PersistentKernel {
     // Ends the kernel. Requests that it has not taken yet stay unanswered, and every later call of
     // a client throws StoppedError. Throws TimeoutError if the kernel has not ended within
     // `timeout` (stop it again or destroy this object: no memory is freed that the kernel may still
-    // use), CudaError if it had died.
+    // use), and what running() throws.
     void stop(std::chrono::nanoseconds timeout = std::chrono::seconds(5)) {
         detail::in_call("PersistentKernel::stop", [&] { supervisor().stop(timeout); });
     }
-    // Whether the kernel still runs. Throws CudaError if it died.
+    // Whether the kernel still runs. Throws the error that ended it: CudaError, or on the emulated
+    // device the exception of a handler.
     [[nodiscard]] bool running() const {
         return detail::in_call("PersistentKernel::running", [&] { return supervisor().running(); });
     }

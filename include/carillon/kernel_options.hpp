@@ -94,7 +94,7 @@ struct KernelOptions {
     // block each, and R requests per second of S seconds each need R * S and a few more. Further
     // blocks poll in vain.
     std::optional<unsigned> blocks = std::nullopt;
-    // Slots of a channel each way, or of a pool's ring; a power of two up to 2^20.
+    // Slots of a channel each way, or of a pool's ring; a power of two from 2 to 2^20.
     std::uint32_t capacity = 256;
     std::chrono::nanoseconds start_timeout = std::chrono::seconds(10);
     // How long the destructor waits for the kernel to end; it may take a second longer if the

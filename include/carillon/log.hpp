@@ -37,8 +37,8 @@ class Server;
 using LogSink = std::function<void(LogRecord const&)>;
 
 struct LogOptions {
-    std::uint32_t capacity =
-        1024;  // slots for messages that the host has not taken; a power of two from 32
+    // Slots for messages that the host has not taken; a power of two from 32 to 2^20.
+    std::uint32_t capacity = 1024;
     // Gets every message, one after the other, on the log's thread; its exceptions are kept. If the
     // sink is slow, the log may fill up; further messages are dropped and counted. Without a sink
     // another thread writes lines to stderr, `carillon: [block 3, 12.345678901] text`, so that a

@@ -20,8 +20,8 @@
 namespace carillon {
 
 struct MailboxOptions {
-    // The number of values in memory at once, a power of two from 2. While the writer writes one
-    // value, a reader has time to copy another. Slow readers of large values need more.
+    // The number of values in memory at once, a power of two from 2 to 2^20. While the writer
+    // writes one value, a reader has time to copy another. Slow readers of large values need more.
     std::uint32_t capacity = 4;
     ForTests for_tests{};
 };

@@ -83,8 +83,8 @@ struct ChannelPlacement {
 
 // The extent of tune()'s measurements.
 struct TuneOptions {
-    unsigned seconds = 5;  // at most
-    unsigned rounds = 40;  // measurements of every SM and page, if there is time
+    unsigned seconds = 5;  // the longest time of the measurements, 1 to 86400
+    unsigned rounds = 40;  // measurements of every SM and page, if there is time; 1 to 10000
     bool cores = true;     // also measure the cores to call from
 };
 

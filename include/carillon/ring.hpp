@@ -33,7 +33,7 @@ class CARILLON_LAYOUT Device;
 enum class Direction : bool { to_device, to_host };
 
 struct RingOptions {
-    std::uint32_t capacity = 256;  // slots; a power of two up to 2^20
+    std::uint32_t capacity = 256;  // slots; a power of two from 2 to 2^20
     // How the CPU waits; by default HostWait::for_kernel chooses.
     std::optional<HostWait::Style> wait = std::nullopt;
     ForTests for_tests{};

@@ -92,8 +92,8 @@ class ServedKernel {
         if (options.clients == 0) return kernel;
         if (!std::same_as<Requests, SharedPool>) {
             throw UsageError(
-                "SharedChannels",
-                "this kernel has one block per client: set `blocks`; only a pool has `clients`");
+                "--clients needs a kernel of CARILLON_SERVED_POOL: this kernel has one block per "
+                "client (--blocks)");
         }
         kernel.shared_pool.clients = options.clients;
         return kernel;

@@ -47,10 +47,11 @@ struct ServeOptions {
     std::size_t bytes_per_connection = std::size_t{1} << 30U;
     unsigned descriptors_per_connection = 64;
     unsigned buffers_per_connection = 256;  // held buffers of a store
-    // Limits of all connections of one user together; the owner's user and root have none. 0: half
-    // of the connections, and of the others as much as all other users may have together. A quarter
-    // of the connections, and of the blocks or places of each object, is reserved for the owner's
-    // user and root, unless a limit here is above the other three quarters.
+    // Limits of all connections of one user together; the owner's user and root have none. With 0 a
+    // user may have half of the connections, and no limit of its own on channels, bytes and
+    // descriptors. A quarter of the connections, and of the blocks or places of each object, is
+    // reserved for the owner's user and root, unless a limit here is above the other three
+    // quarters.
     unsigned connections_per_user = 0;
     unsigned channels_per_user = 0;
     std::size_t bytes_per_user = 0;
@@ -88,8 +89,8 @@ class Server {
     Server& operator=(Server&&) noexcept = default;
 
     // Accepts clients at the path; they find all objects added before. Throws UsageError the second
-    // time, for a path that no socket can have, and for one where a listener or something else is;
-    // SystemError. After a failed call another one may succeed.
+    // time, for a path that no socket can have, and if a process listens at the path or another
+    // file is there; SystemError. After a failed call another one may succeed.
     void open(PathArgument const& path);
 
     // Serves a kernel with SharedChannels or a SharedPool by `name`, 1 to 63 characters. Server and

@@ -6,10 +6,10 @@
 // (Server::add). A client gets a Mailbox, a Ring or a ChunkRing (Connection::mailbox, ring,
 // chunk_ring). One client at a time has the object, in its own memory, and finds it empty. The next
 // client waits until the device's end has looked at the object and left the last client's memory;
-// the owner refuses it if that takes seconds. Therefore a handler must also look in its idle():
-// otherwise no client gets in between two requests. With a mailbox only a client of another user is
-// refused. A mailbox from the device has any number of clients that read it, and none that writes
-// it.
+// the owner refuses that client if this takes seconds. Therefore a handler must also look at the
+// object in its idle(): otherwise no client can attach while no request comes. With a mailbox only
+// a client of another user is refused. A mailbox from the device has any number of clients that
+// read it, and none that writes it.
 #pragma once
 
 #include <cstdint>
@@ -38,14 +38,14 @@ namespace carillon {
 
 struct SharedMailboxOptions {
     std::uint32_t capacity = 4;  // see MailboxOptions::capacity
-    // The number of ends that read it on the device, 1 to 1024: one per block. Each must look now
-    // and then, a handler's in its idle(): no next client gets in until all have left the last
-    // one's memory.
+    // The number of ends that read it on the device, 1 to 1024: one per block. Each end must look
+    // regularly (a handler's end in the handler's idle()): the next client waits until every end
+    // has left the last client's memory.
     unsigned readers = 1;
     ForTests for_tests{};
 };
 struct SharedRingOptions {
-    std::uint32_t capacity = 256;  // slots; a power of two up to 2^20
+    std::uint32_t capacity = 256;  // slots; a power of two from 2 to 2^20
     ForTests for_tests{};
 };
 
@@ -180,8 +180,8 @@ class SharedMailbox<T, Direction::to_host> : private detail::SharedObject<detail
     mutable detail::TakenOnce taken_;
 };
 
-// Messages to or from another process. `T` is trivially copyable, at most 1 KiB. Not copied or
-// moved.
+// Messages to or from another process. `T` is trivially copyable and at most 1 KiB. Neither copied
+// nor moved.
 template <class T, Direction direction>
 class SharedRing : private detail::SharedObject<detail::Lender> {
    public:

@@ -79,8 +79,7 @@ class CARILLON_LAYOUT Store {
     [[nodiscard]] SealedBuffers sealed_buffers() const;
 
     // The next two throw UsageError for another process's store. serve() lets other processes use
-    // the store by a Server of its own. Also throws UsageError for a path that no socket can have
-    // or that is something else, if somebody listens there, and for invalid options; SystemError.
+    // the store by a Server of its own. Throws what Server's constructor with a path throws.
     [[nodiscard]] Server serve(PathArgument const& path, ServeOptions const& options = {}) const;
     // Returns the device's end of a doorbell that rings whenever a buffer is sealed. Pass it to a
     // kernel by value; the kernel must end before the store. Throws UsageError the second time.

@@ -109,7 +109,8 @@ class ChunkRing:
     """The host's end of a ring of chunks.
 
     `meta`: each chunk's metadata: a dtype, a dataclass or a number of bytes up to 40; None for
-    none. One thread at a time claims. Timeouts are in seconds.
+    none. `chunk_bytes`: the size of each chunk, under 4 GiB. `chunks`: their number, a power of two
+    from 2 to 2^20. One thread at a time claims. Timeouts are in seconds.
     """
 
     def __init__(

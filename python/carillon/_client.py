@@ -65,7 +65,10 @@ class Client:
         return self._raw.try_submit(self._request.encode(request, "Client.try_submit"))
 
     def try_submit_many(self, requests: Any) -> Tickets:
-        """Sends the first of `requests`, as many as fit, with one fence."""
+        """Sends the first of `requests`, as many as fit, with one fence.
+
+        `requests` has the form that call_many() takes.
+        """
         sent = self._request.encode_many(requests, "Client.try_submit_many")
         return self._raw.try_submit_n(sent)
 
@@ -74,12 +77,18 @@ class Client:
         return self._reply.decode(self._raw.wait(ticket, timeout))
 
     def try_take(self, ticket: Ticket) -> Any:
-        """The reply to a request, or None if it has not come."""
+        """The reply to a request, or None if it has not come.
+
+        Raises UsageError for another client's ticket, and for a reply already taken or given up.
+        """
         reply = self._raw.try_take(ticket)
         return None if reply is None else self._reply.decode(reply)
 
     def try_take_many(self, tickets: Tickets) -> Any:
-        """The replies to the first of `tickets`, as many as have come; those tickets leave it."""
+        """The replies to the first of `tickets`, as many as have come; those tickets leave it.
+
+        The replies have the form that call_many() returns.
+        """
         _require(Tickets, "Client.try_take_many", "tickets", tickets)
         room = self._reply.room(len(tickets))
         taken = self._raw.try_take_n(tickets, room)
@@ -106,7 +115,10 @@ class Client:
         try:
             reply = await self._look(lambda: self._raw._take_async(ticket), deadline)
             if reply is None:
-                raise _made(TimeoutError, "Client.call_async", "no reply came", sent=True)
+                cause = (
+                    "no reply came before the timeout; the request was sent and may still be served"
+                )
+                raise _made(TimeoutError, "Client.call_async", cause, sent=True)
         except BaseException:  # GeneratorExit too: of a coroutine that is closed
             self._raw._give_up(ticket)
             raise
@@ -130,7 +142,7 @@ class Client:
 
     @property
     def capacity(self) -> int:
-        """The number of requests that fit."""
+        """The most outstanding requests."""
         return self._raw.capacity
 
     @property

@@ -483,7 +483,7 @@ def extents(call: str, shape: Any) -> tuple[int, ...]:
         wanted = "a whole number or several"
         raise errors._refused(ArgumentTypeError, call, "shape", shape, wanted) from None
     if min(found, default=0) < 0:  # which NumPy takes for as many as there are
-        raise _made(UsageError, call, "a dimension of the shape is below 0")
+        raise errors._refused(UsageError, call, "shape", shape, "whole numbers from 0")
     return found
 
 
@@ -495,8 +495,10 @@ def array_over(call: str, memory: Any, dtype: Any, shape: Any, offset: int = 0) 
         return np.frombuffer(memory, kind, -1, offset)
     found = extents(call, shape)
     size = math.prod(found) * kind.itemsize
-    if offset + size > memoryview(memory).nbytes:
-        raise _made(UsageError, call, f"{found} of {kind} do not fit from byte {offset} on")
+    room = memoryview(memory).nbytes
+    if offset + size > room:
+        cause = f"{found} of {kind} do not fit from byte {offset} on: there are {room} bytes"
+        raise _made(UsageError, call, cause)
     return np.frombuffer(memory, kind, math.prod(found), offset).reshape(found)
 
 

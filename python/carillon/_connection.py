@@ -36,7 +36,8 @@ class Owner(NamedTuple):
 class Connection(Scoped):
     """A connection to a kernel's owner; this process needs neither CUDA nor a GPU.
 
-    connect() makes it. Its clients and rings stay connected until they are deleted.
+    connect() makes it. Its clients and rings stay connected until they are deleted. Any thread may
+    use it.
     """
 
     def __init__(self, raw: RawConnection) -> None:
@@ -66,19 +67,28 @@ class Connection(Scoped):
     def ring(
         self, object: str, message: Any, direction: str = "to_device", *, name: str = ""
     ) -> Ring:
-        """The host's end of a ring that the owner shares as `object`. Raises as client()."""
+        """The host's end of a ring that the owner shares as `object`. Raises as client().
+
+        `message` and `direction` are as in Ring(). `name`: the message type's C++ name.
+        """
         kind = codec(message, "Connection.ring")
         return Ring._of(BytesRing._lent(self._raw, object, kind.size, name, direction), kind)
 
     def mailbox(
         self, object: str, value: Any, direction: str = "to_device", *, name: str = ""
     ) -> Mailbox:
-        """The host's end of a mailbox that the owner shares as `object`. Raises as client()."""
+        """The host's end of a mailbox that the owner shares as `object`. Raises as client().
+
+        `value` and `direction` are as in Mailbox(). `name`: the value type's C++ name.
+        """
         kind = codec(value, "Connection.mailbox", MOST_BYTES)
         return Mailbox._of(BytesMailbox._lent(self._raw, object, kind.size, name, direction), kind)
 
     def chunk_ring(self, object: str, meta: Any = None, *, name: str = "") -> ChunkRing:
-        """The host's end of a ring of chunks that the owner shares. Raises as client()."""
+        """The host's end of a ring of chunks that the owner shares. Raises as client().
+
+        `meta` is as in ChunkRing(). `name`: the C++ name of the metadata's type.
+        """
         kind = meta_codec(meta, "Connection.chunk_ring")
         size = kind.size if kind else 0
         return ChunkRing._of(BytesChunkRing._lent(self._raw, object, size, name), kind)
@@ -126,11 +136,12 @@ def connect(
 ) -> Connection:
     """Connects to the owner that serves at `path`. `timeout` and `wait_for_owner` are in seconds.
 
-    `name`: this client's name at the owner. `wait_for_owner`: the time for retries while no owner
-    listens or has room, and, once connected, while the owner does not yet serve the requested
-    object. `host_memory`: rings in host memory even if device memory can be mapped.
-    `owner_user`: the number of the expected owner's user; None: this process's user or root.
-    Raises SystemError if no process listens, RefusedError, also for an owner of another user,
+    `name`: this client's name for the owner, up to 63 characters; empty: the program's name.
+    `timeout`: for connecting, and for each call that asks the owner. `wait_for_owner`: the time for
+    retries while no owner listens or has room, and, once connected, while the owner does not yet
+    serve the requested object. `host_memory`: rings in host memory even if device memory can be
+    mapped. `owner_user`: the number of the expected owner's user; None: this process's user or
+    root. Raises SystemError if no process listens, RefusedError, also for an owner of another user,
     TimeoutError, UsageError.
     """
     return Connection(RawConnection(path, name, timeout, wait_for_owner, host_memory, owner_user))

@@ -48,8 +48,10 @@ class PersistentKernel(Scoped):
     at once; its exception ends the kernel, and waiting callers get an Error with its text.
 
     `request` and `reply` are message types: a NumPy dtype, a dataclass or a number of bytes; a
-    compiled handler has its own. `shared`: its blocks are for clients in other processes, which
-    serve() lets in.
+    compiled handler has its own. `request_name` and `reply_name` are their C++ names, such as
+    "desk::Tick", which are compared with those of clients in other processes. `blocks`: the number
+    of blocks; each has a channel. `capacity`: slots of a channel each way, a power of two from 2 to
+    2^20. `shared`: its blocks are for clients in other processes, which serve() lets in.
 
     Raises UnsupportedError for text on the emulated device, what compile_handler() raises,
     UsageError for the types, ResidencyError, TimeoutError.
@@ -101,7 +103,10 @@ class PersistentKernel(Scoped):
         return f"<carillon.PersistentKernel of {of}, {state}>"
 
     def client(self, block: int = 0) -> Client:
-        """The client of a block; all clients of one block share its channel."""
+        """The client of a block; all clients of one block share its channel.
+
+        Raises UsageError for a block that does not exist, and if the kernel is `shared`.
+        """
         return Client(self._raw.client(block), self._request, self._reply, self._raw)
 
     def serve(
@@ -120,15 +125,24 @@ class PersistentKernel(Scoped):
         return self._raw.serve(path, name, mode, users, groups)
 
     def add_to(self, server: Server, name: str) -> None:
-        """Serves clients of `server` that ask for `name`. Raises UsageError."""
+        """Serves clients of `server` that ask for `name`.
+
+        Raises UsageError unless the kernel is `shared`, and for a name that is taken or invalid.
+        """
         self._raw.add_to(server, name)
 
     def drain(self, timeout: float = 5.0) -> None:
-        """Takes no more requests and waits until all are answered. Raises TimeoutError."""
+        """Takes no more requests, and ends the kernel once it has answered all of them.
+
+        Raises TimeoutError; the kernel then goes on draining. Also raises the error that ended it.
+        """
         self._raw.drain(timeout)
 
     def stop(self, timeout: float = 5.0) -> None:
-        """Ends the kernel at once; requests may stay unanswered. Raises TimeoutError."""
+        """Ends the kernel at once; requests may stay unanswered.
+
+        Raises TimeoutError if it has not ended, and the error that ended it before.
+        """
         self._raw.stop(timeout)
 
     @property

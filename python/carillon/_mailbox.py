@@ -35,10 +35,10 @@ class MailboxDeviceEnd:
 class Mailbox:
     """The host's end of a mailbox. `value` is a dtype, a dataclass or a number of bytes up to 4096.
 
-    `initial` is the first value; `direction` is "to_device" or "to_host". Neither end
-    ever waits, and a reader may miss values. Its calls raise UsageError for a
-    value of another type and for the other direction. `capacity`: a power of two, larger
-    for slow readers of large values.
+    `initial` is the first value; `direction` is "to_device" or "to_host". Neither end ever waits,
+    and a reader may miss values. Its calls raise UsageError for a value of another type and for the
+    other direction. `capacity`: the number of values in memory at once, a power of two from 2 to
+    2^20; slow readers of large values need more.
     """
 
     def __init__(
@@ -72,11 +72,15 @@ class Mailbox:
         return data
 
     def set(self, value: Any) -> None:
-        """Sets the value. Raises StoppedError if another process owned the mailbox."""
+        """Sets the value.
+
+        For a mailbox of another process, raises OwnerGoneError if that process has ended, and
+        StoppedError if it has destroyed the mailbox.
+        """
         self._raw.set(self._value.encode(value, "Mailbox.set"))
 
     def refresh(self) -> Any:
-        """The newest value, or None if it was read before. Raises StoppedError."""
+        """The newest value, or None if it was read before. Raises as set()."""
         room = bytearray(self._value.size)
         return self._value.decode(room) if self._raw.refresh(room) else None
 

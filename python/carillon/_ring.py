@@ -32,9 +32,10 @@ class RingDeviceEnd:
 class Ring:
     """The host's end of a ring. `message` is a dtype, a dataclass or a number of bytes.
 
-    `direction` is "to_device" or "to_host". One thread at a time. Its calls raise UsageError for a
-    message of another type, for the other direction, and while another thread is in one of them.
-    Timeouts are in seconds.
+    `direction` is "to_device" or "to_host"; `capacity` is the number of slots, a power of two from
+    2 to 2^20. One thread at a time. Its calls raise UsageError for a message of another type, for
+    the other direction, and while another thread is in one of them. A ring of another process also
+    raises OwnerGoneError and StoppedError. Timeouts are in seconds.
     """
 
     def __init__(
@@ -62,7 +63,10 @@ class Ring:
         return self._raw.try_push(self._message.encode(message, "Ring.try_push"))
 
     def try_push_many(self, messages: Any) -> int:
-        """Publishes the first of `messages`, as many as fit, with one fence."""
+        """Publishes the first of `messages`, as many as fit, with one fence; returns how many.
+
+        `messages` has the form that Client.call_many() takes.
+        """
         return self._raw.try_push_n(self._message.encode_many(messages, "Ring.try_push_many"))
 
     def pop(self, timeout: float = 1.0) -> Any:
@@ -77,7 +81,7 @@ class Ring:
         return self._message.decode(room) if self._raw.try_pop(room) else None
 
     def try_pop_many(self, count: int) -> Any:
-        """The messages that have arrived, up to `count`."""
+        """The messages that have arrived, up to `count`, in the form that call_many() returns."""
         most = _number("Ring.try_pop_many", "count", count)
         room = self._message.room(min(most, self.capacity))
         taken = self._raw.try_pop_n(room)

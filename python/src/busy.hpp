@@ -19,7 +19,8 @@ class InCall {
     explicit InCall(Busy& busy) : busy_(busy) {
         if (busy.busy) {
             throw UsageError(
-                "another thread is in a call of this object, or a signal interrupted one");
+                "another thread is in a call of this object, or a signal interrupted one: "
+                "give each thread its own object, or hold a lock");
         }
         busy.busy = true;
     }

@@ -70,7 +70,12 @@ Place asked(SharedMemory const& memory, nb::object const& dl_device) {
     bool const page_locked = !memory.device().emulated() && own == Place{};
     // All that the device addresses is mapped into the CPU as well.
     if (wanted != own && wanted != Place{} && !(page_locked && wanted == cuda_host)) {
-        throw nb::buffer_error("__dlpack__: the memory is not on that device");
+        auto const shown = [](Place const& place) {
+            return '(' + std::to_string(place.type) + ", " + std::to_string(place.number) + ')';
+        };
+        std::string const why =
+            "__dlpack__: dl_device is " + shown(wanted) + ", but the memory is on " + shown(own);
+        throw nb::buffer_error(why.c_str());
     }
     return wanted;
 }

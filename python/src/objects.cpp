@@ -15,6 +15,7 @@
 #include "carillon/bytes.hpp"
 #include "carillon/connection.hpp"
 #include "carillon/detail/host/either_way.hpp"
+#include "carillon/device.hpp"
 #include "direction.hpp"
 #include "elsewhere.hpp"
 #include "gil.hpp"
@@ -266,15 +267,17 @@ void bind_log(nb::module_& module) {
         .def_ro("text", &LogRecord::text);
     nb::class_<LogEnd> log(
         module, "LogReader",
-        "Reads another process's log in order. Connection.log() makes it. The writer never\nwaits "
-        "for it: messages not read in time are overwritten.");
+        "Reads another process's log in order. Connection.log() makes it. One thread at a time. "
+        "The\nwriter never waits for it: messages not read in time are overwritten.");
     show(log, {"missed"});
     Doors(log, "LogReader.")
         .def_static("Connection.log", "_lent", lent_log, nb::arg("connection"), nb::arg("object"),
                     nb::rv_policy::take_ownership)
-        .def("next", next_record, nb::arg("timeout") = 0.0,
-             "The next message, if it comes within `timeout` seconds, or None.\n\nRaises "
-             "OwnerGoneError when the owner has ended and all its messages are read.")
+        .def(
+            "next", next_record, nb::arg("timeout") = 0.0,
+            "The next message, if it comes within `timeout` seconds, or None.\n\nOnce all messages "
+            "are read, raises OwnerGoneError if the owner has ended, and\nStoppedError if it has "
+            "destroyed the log.")
         .def_prop_ro(
             "missed", [](LogEnd const& self) { return self.log.missed(); },
             "The number of messages that were overwritten before they were read.");

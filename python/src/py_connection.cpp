@@ -66,22 +66,23 @@ void bind_status(nb::module_& module) {
             [](ServedBlock const& self) { return std::string(to_string(self.activity)); },
             "\"idle\", \"busy\", \"stuck\" or \"ended\".")
         .def_ro("client", &ServedBlock::client, "The client's name; empty if there is none.")
-        .def_ro("process", &ServedBlock::process)
-        .def_ro("user", &ServedBlock::user)
+        .def_ro("process", &ServedBlock::process, "The client's process; 0 in another namespace.")
+        .def_ro("user", &ServedBlock::user, "The client's user.")
         .def_prop_ro(
             "held", [](ServedBlock const& self) { return seconds(self.held); },
             "Seconds since the client got the block.")
-        .def_ro("counters", &ServedBlock::counters)
+        .def_ro("counters", &ServedBlock::counters, "The client's counters.")
         .def_ro("gone", &ServedBlock::gone, "The counters of all earlier clients.")
         .def_prop_ro("all", &ServedBlock::all,
                      "The sum of `counters` and `gone`; it never falls, except for `depth`.");
     nb::class_<ServedObject> object(module, "ServedObject", "An object that an owner serves.");
     show(object, {"name", "state", "emulated", "blocks"});
-    object.def_ro("name", &ServedObject::name)
-        .def_prop_ro("state",
-                     [](ServedObject const& self) { return std::string(to_string(self.state)); })
-        .def_ro("emulated", &ServedObject::emulated)
-        .def_ro("blocks", &ServedObject::blocks);
+    object.def_ro("name", &ServedObject::name, "The name that clients ask for.")
+        .def_prop_ro(
+            "state", [](ServedObject const& self) { return std::string(to_string(self.state)); },
+            "\"starting\", \"running\", \"draining\", \"stopped\" or \"failed\".")
+        .def_ro("emulated", &ServedObject::emulated, "Whether it runs on threads of a CPU.")
+        .def_ro("blocks", &ServedObject::blocks, "One, unless the object is a kernel.");
 }
 
 }  // namespace

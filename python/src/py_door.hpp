@@ -34,12 +34,15 @@ struct CallNames {
     }
     // Refuses arguments that are for no such call.
     [[noreturn]] void refuse(nb::kwargs const& named) const {
+        std::string all;
+        for (char const* const each : argument)
+            all += (all.empty() ? "" : ", ") + std::string(each);
         for (auto const& [name, value] : named) {
             std::string const given = nb::str(name).c_str();
             if (std::ranges::find(argument, given) != argument.end()) continue;
-            throw ArgumentTypeError("there is no argument \"" + given + '"');
+            throw ArgumentTypeError("there is no argument \"" + given + "\": expected " + all);
         }
-        throw ArgumentTypeError("too few or too many arguments");
+        throw ArgumentTypeError("too few or too many arguments: expected " + all);
     }
 };
 

@@ -260,19 +260,22 @@ void bind_server(nb::module_& module) {
     show(server, {"path"});
     close_with(server, "Server");
     Doors(server, "Server.")
-        .def_init("Server", open_server, nb::arg("path") = "", nb::kw_only(),
-                  nb::arg("name") = "kernel", nb::arg("mode") = 0600,
-                  nb::arg("users") = std::vector<std::uint32_t>(),
-                  nb::arg("groups") = std::vector<std::uint32_t>(),
-                  "Listens at `path`, a Unix socket with the permissions `mode`; without `path`, "
-                  "from open()\non, so that clients find all objects added before.\n\nRaises "
-                  "UsageError if another process listens at the path, SystemError.")
+        .def_init(
+            "Server", open_server, nb::arg("path") = "", nb::kw_only(), nb::arg("name") = "kernel",
+            nb::arg("mode") = 0600, nb::arg("users") = std::vector<std::uint32_t>(),
+            nb::arg("groups") = std::vector<std::uint32_t>(),
+            "Listens at `path`, a Unix socket with the permissions `mode`. Without `path` the "
+            "server\nlistens from open() on, so that clients find all objects added "
+            "before.\n\n`name`: the owner's name, 1 to 63 characters. `users`, `groups`: the "
+            "numbers of the users,\nand of the groups whose members, may be clients besides "
+            "the owner's user; by default\nevery process that can connect.\n\nRaises "
+            "UsageError if another process listens at the path, SystemError.")
         .def(
             "open",
             [](ServerEnd& self, std::filesystem::path const& path) { self.get()->open(path); },
             nb::arg("path"),
             "Begins to listen. Raises as the constructor, UsageError the second time.")
-        .def_prop_ro("path", path_of)
+        .def_prop_ro("path", path_of, "The socket's path; empty before open().")
         .def("close", &ServerEnd::close, "Stops serving: clients get OwnerGoneError.");
 }
 
@@ -282,7 +285,7 @@ KernelEnd::KernelEnd(Device const& device, BytesType const& request, BytesType c
                      nb::object handler, KernelOptions const& options, BytesClients clients)
     : handler_(new Handler{std::move(handler), request.bytes, reply.bytes}) {
     if (!PyCallable_Check(handler_->call.ptr())) {
-        throw UsageError("PersistentKernel", "the handler is not callable");
+        Argument{"handler"}.refuse_type(handler_->call, "a callable");
     }
     OthersRun const others_run;
     kernel_.emplace(device, request, reply, serve_by, handler_.get(), options, clients);

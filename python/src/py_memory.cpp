@@ -152,7 +152,8 @@ void copy_by_lines(nb::handle dest, nb::handle src) {
     HeldBytes const to(dest, HeldBytes::Use::write);
     HeldBytes const from(src, HeldBytes::Use::read);
     if (to.bytes().size() != from.bytes().size()) {
-        throw nb::value_error("the buffers have different sizes");
+        throw UsageError("dest and src have different sizes: " + std::to_string(to.bytes().size()) +
+                         " and " + std::to_string(from.bytes().size()) + " bytes");
     }
     OthersRun const others_run;
     stream_copy(best_copy_stores(), to.writable().data(), from.bytes().data(), to.bytes().size());
@@ -172,8 +173,8 @@ void bind_copies(nb::module_& module) {
         "byte\n`offset` on. Raises UsageError for a range outside the memory, BufferError.");
     def_function(module, "stream_copy", copy_by_lines, nb::arg("dest"), nb::arg("src"),
                  "Copies the bytes of a C-contiguous buffer into another buffer of the same size, "
-                 "by whole\nlines: copy_to_device() for a view of a memory.\n\nRaises ValueError "
-                 "for different sizes, BufferError.");
+                 "by whole\nlines: copy_to_device() for a view of a memory.\n\nRaises UsageError, "
+                 "which is a ValueError, for different sizes, BufferError.");
 }
 
 void bind_properties(nb::class_<SharedMemory>& memory) {
@@ -189,8 +190,9 @@ void bind_properties(nb::class_<SharedMemory>& memory) {
             "Bytes; flush() and invalidate() widen their ranges to multiples of it.")
         .def_prop_ro("host_ptr", host_address, "The address for the CPU.")
         .def_prop_ro("device_ptr", device_address, "The address for the device.")
-        .def_prop_ro("device", &SharedMemory::device, nb::rv_policy::copy)
-        .def_prop_ro("freed", &SharedMemory::freed)
+        .def_prop_ro("device", &SharedMemory::device, nb::rv_policy::copy,
+                     "The device that allocated it.")
+        .def_prop_ro("freed", &SharedMemory::freed, "Whether free() was called.")
         .def_prop_ro("views", &SharedMemory::views,
                      "The number of views that keep it; free() requires 0.")
         .def("__repr__", memory_shown);
@@ -260,8 +262,9 @@ void bind_memory(nb::module_& module) {
              "all\nof it. Raises UsageError for freed memory and for an invalid shape, ValueError "
              "if the\narray does not fit.")
         .def("flush", flush, nb::arg("offset") = 0, nb::arg("size").none() = nb::none(),
-             "Makes the CPU's writes to these bytes visible to the device.\n\nRaises UsageError "
-             "for a range outside the memory, VulkanError.")
+             "Makes the CPU's writes to `size` bytes from byte `offset` on visible to the device; "
+             "None: all\nbytes to the end.\n\nRaises UsageError for a range outside the memory, "
+             "VulkanError.")
         .def("invalidate", invalidate, nb::arg("offset") = 0, nb::arg("size").none() = nb::none(),
              "Makes the device's writes to these bytes visible to the CPU. Raises as flush().")
         .def("free", &SharedMemory::free,

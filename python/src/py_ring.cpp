@@ -11,6 +11,7 @@
 #include "carillon/bytes.hpp"
 #include "carillon/connection.hpp"
 #include "carillon/detail/host/either_way.hpp"
+#include "carillon/device.hpp"
 #include "direction.hpp"
 #include "elsewhere.hpp"
 #include "gil.hpp"

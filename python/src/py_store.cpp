@@ -83,7 +83,8 @@ PyType_Slot sealed_slots[] = {
 SealedBufferEnd seal(WrittenBuffer& self) {
     Buffer& buffer = self.get();
     if (self.views != 0) {
-        throw UsageError("views of the buffer still exist, or another thread writes it");
+        throw UsageError(
+            "views of the buffer still exist, or another thread writes it: delete the views first");
     }
     // No other thread finds it meanwhile.
     auto taken = std::make_shared<Buffer>(std::move(buffer));
@@ -242,41 +243,50 @@ StoreEnd* store_of(ConnectionEnd const& connection) {
 void bind_buffers(nb::module_& module) {
     nb::class_<BufferInfo> info(module, "BufferInfo", "An entry in a list of buffers.");
     show(info, {"id", "name", "size", "memory", "sealed", "holders", "process", "user"});
-    info.def_ro("id", &BufferInfo::id)
-        .def_ro("name", &BufferInfo::name)
+    info.def_ro("id", &BufferInfo::id, "The number, unique in its store; from 1.")
+        .def_ro("name", &BufferInfo::name, "Empty for a buffer without a name.")
         .def_ro("size", &BufferInfo::size, "Bytes.")
         .def_ro("memory", &BufferInfo::memory, "Bytes of device memory that the buffer takes.")
         .def_ro("sealed", &BufferInfo::sealed)
-        .def_ro("holders", &BufferInfo::holders)
-        .def_ro("process", &BufferInfo::process)
-        .def_ro("user", &BufferInfo::user);
-    nb::class_<SealedBuffer> sealed(module, "SealedBuffer", "The news of a sealed buffer.");
+        .def_ro("holders", &BufferInfo::holders,
+                "The number of objects that hold it, in all processes.")
+        .def_ro("process", &BufferInfo::process,
+                "The process that made it; 0 in another namespace.")
+        .def_ro("user", &BufferInfo::user, "The user that made it.");
+    nb::class_<SealedBuffer> sealed(module, "SealedBuffer", "The event of a sealed buffer.");
     show(sealed, {"id", "name", "size", "missed"});
     sealed.def_ro("id", &SealedBuffer::id)
         .def_ro("name", &SealedBuffer::name)
         .def_ro("size", &SealedBuffer::size, "Bytes.")
-        .def_ro("missed", &SealedBuffer::missed, "The number of missed news before this one.");
-    nb::class_<EventsEnd> events(module, "SealedEvents", "News of sealed buffers.");
+        .def_ro("missed", &SealedBuffer::missed,
+                "The number of buffers without an event since the last event.");
+    nb::class_<EventsEnd> events(module, "SealedEvents",
+                                 "Reports every sealed buffer. Store.sealed_events() makes it. One "
+                                 "thread at a time.");
     show(events, {});
     Doors(events, "SealedEvents.")
         .def(
             "fileno", [](EventsEnd const& self) { return self.source->descriptor(); },
-            "For select and asyncio: readable when next() has something to say.")
-        .def(
-            "next", next_event, nb::arg("timeout") = 0.0,
-            "The next news, if it comes within `timeout` seconds, or None. Raises OwnerGoneError.");
-    nb::class_<BuffersEnd> buffers(module, "SealedBuffers", "Gets buffers once they are sealed.");
+            "For select and asyncio: readable when next() has an event, or the store has ended.")
+        .def("next", next_event, nb::arg("timeout") = 0.0,
+             "The next event if it comes within `timeout` seconds, or None. Raises OwnerGoneError "
+             "once\nthe store has ended.");
+    nb::class_<BuffersEnd> buffers(module, "SealedBuffers",
+                                   "Gets every sealed buffer. Store.sealed_buffers() makes it. One "
+                                   "thread at a time.");
     show(buffers, {"missed"});
     Doors(buffers, "SealedBuffers.")
         .def(
             "fileno", [](BuffersEnd const& self) { return self.source->descriptor(); },
-            "For select and asyncio: readable when next() has something to say.")
+            "For select and asyncio: readable when next() has a buffer, or released buffers to "
+            "handle;\nit then returns None.")
         .def("next", next_buffer, nb::arg("timeout") = 0.0,
              "The next Buffer, as get() returns it, if it comes within `timeout` seconds, or "
-             "None.\nRaises OwnerGoneError, and as get().")
+             "None.\nRaises OwnerGoneError once the store has ended, and as get().")
         .def_prop_ro(
             "missed", [](BuffersEnd const& self) { return self.source->missed(); },
-            "The number of missed buffers: removed too early, or too many at once.");
+            "The number of skipped buffers: removed before next() got them, not mappable, or too "
+            "many\nat once.");
 }
 
 void bind_buffer_ends(nb::module_& module) {
@@ -293,23 +303,29 @@ void bind_buffer_ends(nb::module_& module) {
         .def_prop_ro(
             "is_cpu", [](SealedBufferEnd const& self) { return self->is_cpu(); },
             "Whether it is in host memory.")
-        .def_prop_ro("device_ptr",
-                     [](SealedBufferEnd const& self) {
-                         return reinterpret_cast<std::uintptr_t>(self->device_ptr());
-                     })
+        .def_prop_ro(
+            "device_ptr",
+            [](SealedBufferEnd const& self) {
+                return reinterpret_cast<std::uintptr_t>(self->device_ptr());
+            },
+            "The address for kernels of this process. Raises UnsupportedError if they have "
+            "none: for a\nGPU's buffer of another process's store.")
         .def("read", read, nb::arg("out"), nb::arg("offset") = 0,
-             "Fills `out`, a writable buffer, from byte `offset` on. Raises UsageError.");
+             "Fills `out`, a writable buffer, from byte `offset` on. Raises UsageError for a range "
+             "outside\nthe buffer.");
     nb::class_<WrittenBuffer> written(
         module, "MutableBuffer", nb::type_slots(written_slots),
-        "A buffer that its maker writes by views or write() until seal().");
+        "A buffer that its maker writes, by views or write(), until seal(). One thread at a time.");
     show(written, {"id", "name", "size"});
     Doors(written, "MutableBuffer.")
         .def_prop_ro("id", [](WrittenBuffer& self) { return self.get().id(); })
         .def_prop_ro("name", [](WrittenBuffer& self) { return self.get().name(); })
         .def_prop_ro("size", [](WrittenBuffer& self) { return self.get().size(); })
         .def("__len__", [](WrittenBuffer& self) { return self.get().size(); })
-        .def("write", write, nb::arg("data"), nb::arg("offset") = 0,
-             "Copies a buffer's bytes to byte `offset` on. Raises UsageError.")
+        .def(
+            "write", write, nb::arg("data"), nb::arg("offset") = 0,
+            "Copies the bytes of `data` to byte `offset` on. Raises UsageError for a range outside "
+            "the\nbuffer, and for a sealed buffer.")
         .def("seal", seal,
              "Ends writing, so that others may get the buffer. Raises UsageError while views of "
              "it\nlive and for a sealed buffer, RefusedError, OwnerGoneError, TimeoutError.");
@@ -324,29 +340,39 @@ void bind_store(nb::module_& module) {
     show(store, {});
     close_with(store, "Store");
     Doors(store, "Store.")
-        .def_init("Store", open_store, nb::arg("device"), nb::kw_only(),
-                  nb::arg("bytes") = std::size_t{1} << 30U, nb::arg("buffers") = 4096U,
-                  nb::arg("copy_threads") = 4U,
-                  "Room for `buffers` buffers with `bytes` in total. Up to `copy_threads` threads "
-                  "copy a\nbuffer of 128 KiB or more to and from GPU memory. Raises UsageError.")
-        .def_static("connect_store", "_connect", connect_to_store, nb::arg("path"), nb::kw_only(),
-                    nb::arg("name") = "", nb::arg("timeout") = 5.0, nb::arg("host_memory") = false,
-                    nb::arg("copy_threads") = 4U, nb::arg("wait_for_owner") = 0.0,
-                    nb::arg("owner_user").none() = nb::none(),
-                    "The store that another process serves at `path`. `wait_for_owner` "
-                    "and\n`owner_user` are as in connect(). Raises SystemError if no process "
-                    "listens at\n`path`, RefusedError, UsageError, TimeoutError.")
+        .def_init(
+            "Store", open_store, nb::arg("device"), nb::kw_only(),
+            nb::arg("bytes") = std::size_t{1} << 30U, nb::arg("buffers") = 4096U,
+            nb::arg("copy_threads") = 4U,
+            "Makes a store in the memory of `device`, with room for `buffers` buffers of "
+            "`bytes` bytes in\ntotal. Up to `copy_threads` threads copy a buffer of 128 KiB or "
+            "more to and from GPU memory.\nAny thread may use it. Raises UsageError for "
+            "options that allow no buffer.")
+        .def_static(
+            "connect_store", "_connect", connect_to_store, nb::arg("path"), nb::kw_only(),
+            nb::arg("name") = "", nb::arg("timeout") = 5.0, nb::arg("host_memory") = false,
+            nb::arg("copy_threads") = 4U, nb::arg("wait_for_owner") = 0.0,
+            nb::arg("owner_user").none() = nb::none(),
+            "The store that another process serves at `path`. `host_memory`: make buffers in "
+            "host\nmemory. `copy_threads` is as in Store(), the other options are as in "
+            "connect(). Raises\nSystemError if no process listens at `path`, RefusedError, "
+            "UsageError, TimeoutError.")
         .def_static("Connection.store", "_of", store_of, nb::arg("connection"))
         .def("serve", serve_store, nb::arg("path"), nb::kw_only(), nb::arg("name") = "store",
              nb::arg("mode") = 0600U,
-             "Serves the store to other processes. Raises UsageError, also for another "
-             "process's\nstore, SystemError.")
-        .def("create", create, nb::arg("bytes"), nb::arg("name") = "",
-             "A new buffer, to be written and sealed. Raises UsageError, "
-             "OutOfMemoryError,\nRefusedError if the name is taken or there is no room.")
-        .def_overload("get", get<std::uint64_t>, nb::arg("id"),
-                      nb::sig("def get(self, id: typing.SupportsIndex) -> Buffer"),
-                      "A sealed buffer, by number or name. Raises RefusedError.")
+             "Serves the store to other processes at `path`, a Unix socket with the permissions "
+             "`mode`.\n`name`: the owner's name. Raises UsageError for another process's store and "
+             "if a process\nlistens at the path, SystemError.")
+        .def(
+            "create", create, nb::arg("bytes"), nb::arg("name") = "",
+            "A new buffer of `bytes` bytes, to be written and sealed. `name`: up to 63 characters; "
+            "empty:\nno name. Raises UsageError, OutOfMemoryError, RefusedError if the name is "
+            "taken or there\nis no room.")
+        .def_overload(
+            "get", get<std::uint64_t>, nb::arg("id"),
+            nb::sig("def get(self, id: typing.SupportsIndex) -> Buffer"),
+            "A sealed buffer, by number or name. Raises RefusedError if there is none, or "
+            "it is not\nsealed yet.")
         .def_overload("get", get<std::string>, nb::arg("name"))
         .def_last_overload("get", get_other, nb::arg("id") = nb::none(),
                            nb::arg("name") = nb::none())
@@ -357,7 +383,7 @@ void bind_store(nb::module_& module) {
         .def_last_overload("remove", remove_other, nb::arg("id") = nb::none(),
                            nb::arg("name") = nb::none())
         .def("list", list, "All buffers, by number, except removed ones.")
-        .def("sealed_events", sealed_events, "News of every buffer that is sealed from now on.")
+        .def("sealed_events", sealed_events, "Reports every buffer that is sealed from now on.")
         .def("sealed_buffers", sealed_buffers, "Gets every buffer that is sealed from now on.")
         .def(
             "close", [](StoreEnd& self) { self.close(); }, "Ends the store; buffers in use stay.");

@@ -60,7 +60,9 @@ void detail::leave_pinned_cores() noexcept {
 
 void detail::require_single_copy_16_bytes() {
     if (__builtin_cpu_supports("avx") == 0) {
-        throw UnsupportedError("this CPU lacks AVX, so 16-byte loads may be torn");
+        throw UnsupportedError(
+            "this CPU lacks AVX, so 16-byte loads may be torn: use a CPU with AVX, or pass the "
+            "host's CPU through to this virtual machine");
     }
 }
 

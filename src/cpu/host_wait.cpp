@@ -40,7 +40,7 @@ bool supported(WaitStyle style) {
 
 void detail::throw_no_waitpkg(WaitStyle style) {
     throw UnsupportedError("this CPU lacks WAITPKG, which the wait style " +
-                           std::string(to_string(style)) + " needs");
+                           std::string(to_string(style)) + " needs: use spin, pause or yield");
 }
 
 bool detail::cpu::has_waitpkg() {

@@ -40,7 +40,8 @@ std::shared_ptr<CudaContext> CudaContext::current() {
     CUcontext context = nullptr;
     cuda.check(cuda.cuCtxGetCurrent(&context), "cuCtxGetCurrent");
     if (context == nullptr) {
-        throw UsageError("this thread has no current CUDA context");
+        throw UsageError(
+            "this thread has no current CUDA context: call cudaSetDevice or cuCtxSetCurrent first");
     }
     CUdevice device = 0;
     cuda.check(cuda.cuCtxGetDevice(&device), "cuCtxGetDevice");

@@ -36,8 +36,9 @@ void* open_cupti() {
             if (void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
         }
     }
-    throw UnsupportedError("dlopen(libcupti.so)",
-                           "CUPTI, a part of the CUDA toolkit, is not installed");
+    throw UnsupportedError(
+        "dlopen(libcupti.so)",
+        "CUPTI, a part of the CUDA toolkit, is not installed, or LD_LIBRARY_PATH lacks its folder");
 }
 
 struct Cupti {

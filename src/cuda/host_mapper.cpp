@@ -28,8 +28,8 @@ class HostAllocation : public Allocation {
 
     FileDescriptor export_fd() const override {
         throw UnsupportedError(
-            "pinned host memory has a file descriptor only if Device::allocate_shared_host made "
-            "it");
+            "pinned host memory has a file descriptor only if it was allocated for that: by "
+            "Device::allocate_shared_host (C++) or as CARILLON_MEMORY_SHARED_HOST (C)");
     }
 
    protected:

@@ -6,7 +6,9 @@
 namespace carillon::detail {
 
 std::shared_ptr<void> watch_cuda_calls(void (*)(WatchedCall const&)) {
-    throw UnsupportedError("this build of Carillon has no CUPTI");
+    throw UnsupportedError(
+        "this build of Carillon has no CUPTI, because cupti.h was missing (scripts/setup --cuda "
+        "fetches it)");
 }
 
 }  // namespace carillon::detail

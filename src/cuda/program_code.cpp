@@ -115,7 +115,8 @@ ProgramCode& code_of(CudaContext const& context) {
 
 ProgramCode::Turn::Turn(CudaContext const& context) : scope_(context), code_(code_of(context)) {
     if (code_.free_.try_acquire_for(longest_turn)) return;
-    throw TimeoutError("the driver has not returned from the start of another kernel");
+    throw TimeoutError("the driver has not returned from the start of another kernel within ",
+                       longest_turn, ": it may wait for running kernels");
 }
 
 void ProgramCode::load() {

@@ -101,7 +101,8 @@ std::shared_ptr<Backend> open_backend(std::string_view selector, DeviceOptions c
         return open_ordinal(selector, digits, options);
     }
     if (options.memory == DeviceMemory::mapped) {
-        throw UsageError(fmt::format("{} and DeviceMemory::mapped exclude each other", selector));
+        throw UsageError(fmt::format(
+            "{} asks for host memory, but the option memory is mapped: leave one out", selector));
     }
     digits.remove_suffix(in_host_memory.size());
     DeviceOptions on_host = options;

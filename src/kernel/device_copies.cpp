@@ -160,7 +160,7 @@ void ReaderClient::await_replies(std::chrono::nanoseconds timeout) {
         return queue().done() == queue().sent();
     };
     if (wait_until(all_here, timeout)) return;
-    throw TimeoutError("the device did not send the bytes before the timeout");
+    throw TimeoutError("the device did not send the bytes within ", timeout, "");
 }
 
 std::span<std::byte const> ReaderClient::read(Memory const& memory, std::size_t offset,
@@ -317,7 +317,7 @@ bool WriterClient::is_there(std::uint64_t piece) {
 template <class Poll>
 void WriterClient::wait_for(Poll&& poll, std::chrono::nanoseconds timeout) {
     if (wait_until(poll, timeout)) return;
-    throw TimeoutError("the device did not finish the copy before the timeout");
+    throw TimeoutError("the device did not finish the copy within ", timeout, "");
 }
 
 template <class Poll>

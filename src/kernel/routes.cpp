@@ -110,7 +110,11 @@ PlacedMemory place_kernel(Device const& device, KernelOptions const& options,
     if (requests.placement == Placement::off) return anywhere("not requested");
     check_capacity(options.capacity);
     if (requests.profile != nullptr && requests.profile->uuid != device.info().uuid) {
-        throw UsageError("the profile is for another device");
+        auto const shown = [](std::string const& uuid) {
+            return uuid.empty() ? "the emulated device" : uuid;
+        };
+        throw UsageError(fmt::format("the profile is for {}, but this device is {}",
+                                     shown(requests.profile->uuid), shown(device.info().uuid)));
     }
     bool const must = requests.placement == Placement::tuned;
     std::string why = why_not(device, options, threads);

@@ -125,7 +125,9 @@ void BytesRoute::connect(Device const& device, BytesRequests const& options,
 
 ClientList<BytesRoute::Client> const& BytesRoute::channels() const {
     if (!leases_) return channels_;
-    throw UsageError("the kernel's clients are in other processes, which connect to its server");
+    throw UsageError(
+        "the kernel is for clients in other processes, which connect to its server: for clients "
+        "here, leave out of_others (C++), for_others (C) or shared=True (Python)");
 }
 
 std::shared_ptr<Lender> const& BytesRoute::leases() const {

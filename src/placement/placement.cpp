@@ -203,7 +203,9 @@ PlacementProfile tune(Device const& device, TuneOptions const& options, LaunchPr
     if (options.seconds == 0 || options.seconds > 86'400 || options.rounds == 0 ||
         options.rounds > 10'000) {
         throw UsageError(
-            "TuneOptions::seconds is 1 to 86400 and TuneOptions::rounds is 1 to 10000");
+            fmt::format("TuneOptions::seconds is {} and TuneOptions::rounds is {}: use 1 to 86400 "
+                        "and 1 to 10000",
+                        options.seconds, options.rounds));
     }
     DeviceInfo const& info = device.info();
     // One block for each SM: the scheduler spreads the first ones over all of them.

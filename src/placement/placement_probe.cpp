@@ -99,7 +99,7 @@ std::uint32_t Prober::trip(Role& role, std::uint32_t reply, std::uint32_t next) 
     far_.commit(to, sizeof(Line));
     auto const answered = [&] { return has_arrived(near.load_line(from), tag); };
     if (!wait_.until(answered, trip_limit)) {
-        throw TimeoutError("the device did not answer");
+        throw TimeoutError("the device did not answer a probe within ", trip_limit, "");
     }
     role.at = next;
     return static_cast<std::uint32_t>((Clock::now() - start).count());
@@ -134,7 +134,7 @@ void Prober::ask_to_stop() {
 void Prober::stop() {
     ask_to_stop();
     if (!running_.wait(end_limit)) {
-        throw TimeoutError("the probe's blocks have not ended");
+        throw TimeoutError("the probe's blocks have not ended within ", end_limit, "");
     }
     stopped_ = true;
     memory_.reset();

@@ -32,7 +32,7 @@ void* BufferHold::device_ptr() const {
     if (void* const there = view_->device()) return there;
     throw UnsupportedError(
         of_host() ? "the buffer is in host memory, which the store's device cannot address"
-                  : "the buffer is on a GPU that this process has not opened: set "
+                  : "the buffer is on a GPU that this connection has not opened: in C++ set "
                     "ConnectOptions::device to that GPU");
 }
 

@@ -69,7 +69,7 @@ void BufferService::require_hold(Session& session) const {
     if (session.holds >= options_.buffers_per_connection) {
         throw_refused(
             RefusalReason::too_many_of_client,
-            "the connection already holds {} buffers (ServeOptions::buffers_per_connection)",
+            "the connection already holds {} buffers (the owner's option buffers_per_connection)",
             session.holds);
     }
     if (auto const refusal = reception_.require_read(session, 1)) throw Refused(*refusal);

@@ -41,15 +41,17 @@ BufferTable::BufferTable(Device const& device, StoreOptions const& options)
       options_(options),
       all_of_host_(device.info().memory_source != MemorySource::vulkan) {
     if (options.bytes != 0 && options.buffers != 0) return;
-    throw UsageError("bytes and buffers must be at least 1");
+    throw UsageError(fmt::format("bytes is {} and buffers is {}: a store needs at least 1 of each",
+                                 options.bytes, options.buffers));
 }
 
 std::string BufferTable::why_fewer_buffers() const {
     std::size_t const most = most_descriptors();
     if (!all_of_host_ || options_.buffers <= most) return {};
     return fmt::format(
-        "the store has at most {} buffers instead of {} (StoreOptions::buffers): each takes a "
-        "descriptor in host memory, and this is half of RLIMIT_NOFILE",
+        "the store has at most {} buffers instead of {} (its option buffers): each takes a "
+        "descriptor in host memory, and together they take at most half of RLIMIT_NOFILE (ulimit "
+        "-n)",
         most, options_.buffers);
 }
 
@@ -93,7 +95,8 @@ void BufferTable::require_room(BufferUser const& by, std::string const& name, st
         throw_refused(RefusalReason::name_taken, "the store already has a buffer \"{}\"", name);
     }
     if (entries_.size() >= options_.buffers) {
-        throw_refused(RefusalReason::full, "the store already has {} buffers", entries_.size());
+        throw_refused(RefusalReason::full, "the store already has {} buffers (its option buffers)",
+                      entries_.size());
     }
     Taken const all = taken();
     if (of_host && all.descriptors >= most_descriptors()) {
@@ -108,7 +111,8 @@ void BufferTable::require_room(BufferUser const& by, std::string const& name, st
             why_no_descriptor(by.user, is_kept_for(by.user) ? "connections" : "the store's user")};
     }
     if (size > options_.bytes - all.bytes) {
-        throw_refused(RefusalReason::full, "{} bytes requested, but {} of {} are free", size,
+        throw_refused(RefusalReason::full,
+                      "{} bytes requested, but {} of {} are free (the store's option bytes)", size,
                       options_.bytes - all.bytes, options_.bytes);
     }
     auto const found = taken_by_.find(by.user);
@@ -116,8 +120,9 @@ void BufferTable::require_room(BufferUser const& by, std::string const& name, st
     if (!is_kept_for(by.user)) require_share(by, own, size, of_host);
     if (options_.bytes_per_user != 0 && own.bytes + size > options_.bytes_per_user) {
         throw_refused(RefusalReason::full,
-                      "{} bytes requested, but the user {} has {} and may have {}", size, by.user,
-                      own.bytes, options_.bytes_per_user);
+                      "{} bytes requested, but the user {} has {} and may have {} (the store's "
+                      "option bytes_per_user)",
+                      size, by.user, own.bytes, options_.bytes_per_user);
     }
 }
 

@@ -62,7 +62,8 @@ OwnerAnswer Link::ask(Message const& question, Deadline const& deadline,
     require_connected(lock);
     give_up(id, question);
     throw TimeoutError(
-        fmt::format("the owner has not answered within {}", duration_text(options_.timeout)));
+        fmt::format("the owner has not answered within {} (the option timeout): it may be stopped",
+                    duration_text(options_.timeout)));
 }
 
 std::uint32_t Link::begin(Message const& question) {

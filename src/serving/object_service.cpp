@@ -134,8 +134,8 @@ void ObjectService::require_within_limits(Session const& session, ServedItem con
         for (auto const& [field, most, wanted] : limits) {
             if (wanted <= most || most == 0) continue;
             throw_refused(RefusalReason::too_many_of_client,
-                          "{} with this one, but ServeOptions::{}_per_{} is {}", wanted, field, of,
-                          most);
+                          "the {} would have {} {}, but the owner's option {}_per_{} is {}", of,
+                          wanted, field, field, of, most);
         }
     };
     require("connection", [&](Session const& each) { return &each == &session; },
@@ -162,7 +162,7 @@ void ObjectService::require_share(Session const& session, ServedItem const& obje
     if (of_others < share_of(places, options_.channels_per_user).of_others) return;
     throw_refused(RefusalReason::full,
                   "other users have {} of {} places, and the rest is reserved for the owner's user "
-                  "(ServeOptions::channels_per_user)",
+                  "(the owner's option channels_per_user)",
                   of_others, places);
 }
 

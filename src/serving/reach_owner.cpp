@@ -90,8 +90,14 @@ std::shared_ptr<Link> Link::reach(std::filesystem::path const& path,
 std::shared_ptr<Link> Link::connect(std::filesystem::path const& path, ConnectOptions options) {
     if (options.name.empty()) options.name = name_of_program();
     require_name("client", options.name);
-    if (options.timeout.count() <= 0) throw UsageError("the timeout must be above 0");
-    if (options.wait_for_owner.count() < 0) throw UsageError("wait_for_owner is below 0");
+    if (options.timeout.count() <= 0) {
+        throw UsageError(
+            fmt::format("the timeout must be above 0, not {}", duration_text(options.timeout)));
+    }
+    if (options.wait_for_owner.count() < 0) {
+        throw UsageError(fmt::format("wait_for_owner must be 0 or more, not {}",
+                                     duration_text(options.wait_for_owner)));
+    }
     if (options.owner_user) require_possible_number("owner_user", *options.owner_user);
     options.spin = spin_time(options.spin);
     return keep_trying(options.wait_for_owner, pause_of_connection,

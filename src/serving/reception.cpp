@@ -66,8 +66,8 @@ ServeOptions checked_serve(ServeOptions options) {
     need("bytes_per_connection", options.bytes_per_connection, "attach");
     need("descriptors_per_connection", options.descriptors_per_connection, "attach");
     need("buffers_per_connection", options.buffers_per_connection, "get a buffer");
-    require_possible("ServeOptions::users", options.users);
-    require_possible("ServeOptions::groups", options.groups);
+    require_possible("an entry of users", options.users);
+    require_possible("an entry of groups", options.groups);
     options.spin = std::min<std::chrono::nanoseconds>(spin_time(options.spin), longest_spin);
     return options;
 }
@@ -81,8 +81,8 @@ void Reception::open(std::filesystem::path const& path) {
     std::size_t const fit = std::max<std::size_t>(limit_of_descriptors() / 4, 1);
     if (options_.connections <= fit) return;
     log(fmt::format(
-        "the server has at most {} connections instead of {} (ServeOptions::connections): each "
-        "takes two descriptors, and this is half of RLIMIT_NOFILE",
+        "the server has at most {} connections instead of {} (its option connections): each takes "
+        "two descriptors, and together they take at most half of RLIMIT_NOFILE (ulimit -n)",
         fit, options_.connections));
     options_.connections = static_cast<unsigned>(fit);
 }
@@ -108,7 +108,7 @@ std::optional<Refused> Reception::admit(Connected& client) {
         if (!is_allowed(client)) {
             return Refused{
                 RefusalReason::not_allowed,
-                fmt::format("the user {} is not allowed to connect (ServeOptions::users, groups)",
+                fmt::format("the owner's options users and groups do not allow the user {}",
                             client.peer.uid)};
         }
         auto refusal = require_place(client.peer.uid);
@@ -137,7 +137,7 @@ std::optional<Refused> Reception::admit(Connected& client) {
 std::optional<Refused> Reception::require_place(uid_t user) const {
     auto const refusal = [&](std::string_view what, std::size_t there, std::string_view rule) {
         return Refused{RefusalReason::full,
-                       fmt::format("{} {} connections (ServeOptions::{})", what, there, rule)};
+                       fmt::format("{} {} connections (the owner's option {})", what, there, rule)};
     };
     std::size_t const there = clients_.size();
     if (there >= options_.connections) return refusal("there are already", there, "connections");

@@ -176,7 +176,7 @@ static void bad_maps(struct stage const* s) {
     EXPECT_ERROR(gdr_unmap(s->g, handle, s->mapping, 65536), EINVAL, "not mapped");
     EXPECT_ERROR(gdr_map(s->g, handle, &where, 65537), EINVAL, "65537 bytes to map, but 65536");
     EXPECT_ERROR(gdr_map(s->g, handle, &where, 0), EINVAL, "0 bytes");
-    EXPECT_ERROR(gdr_map(s->g, handle, NULL, 1), EINVAL, "gdr_map");
+    EXPECT_ERROR(gdr_map(s->g, handle, NULL, 1), EINVAL, "gdr_map: the output argument is a null");
     EXPECT_ERROR(gdr_map_v2(s->g, handle, &where, 1, GDR_MAP_FLAG_REQ_DEVICE_MAPPING), EINVAL,
                  "type");
     EXPECT_ERROR(gdr_copy_to_mapping(handle, s->mapping, "x", 1), EINVAL, "not in the mapping");

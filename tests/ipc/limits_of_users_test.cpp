@@ -172,7 +172,7 @@ TEST_F(LimitsOfUsersTest, limitOfAUsersChannelsCountsAllOfItsConnections) {
     Connection const other = connect(a_user);
     auto const first = one.channel<Ask, Told>();
     EXPECT_EQ(attach_all(other), 1U);
-    expect_why("ServeOptions::channels_per_user is 2");
+    expect_why("the user would have 3 channels, but the owner's option channels_per_user is 2");
     Connection const another = connect(another_user);
     EXPECT_EQ(attach_all(another), 1U) << "three of four are for others";
 }

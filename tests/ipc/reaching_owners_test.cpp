@@ -258,7 +258,7 @@ TEST_F(ReachingOwnersTest, clientOfAStoreWaitsForIt) {
     auto waits = std::async(std::launch::async, [&] { return wait<Store>(); });
     CARILLON_EXPECT_ERROR(Store(path(), {.wait_for_owner = 1ms}), SystemError, path());
     CARILLON_EXPECT_ERROR(Store(path(), {.wait_for_owner = -1ns}), UsageError,
-                          "Store: wait_for_owner is below 0");
+                          "Store: wait_for_owner must be 0 or more, not");
     Store const store(device());
     Server const server = store.serve(path());
     EXPECT_EQ(waits.get().owner().process, ::getpid());

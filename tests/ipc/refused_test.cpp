@@ -86,7 +86,8 @@ TEST_F(RefusedTest, moreChannelsThanAConnectionMayHave) {
     auto const first = owner.channel<Ask, Told>();
     EXPECT_EQ(refusal(owner), RefusalReason::too_many_of_client);
     CARILLON_EXPECT_ERROR((owner.channel<Ask, Told>()), RefusedError,
-                          "2 with this one, but ServeOptions::channels_per_connection is 1");
+                          "the connection would have 2 channels, but the owner's option "
+                          "channels_per_connection is 1");
     auto const of_another = connect().channel<Ask, Told>();
 }
 
@@ -95,7 +96,7 @@ TEST_F(RefusedTest, moreBytesThanAConnectionMayHave) {
     Connection const owner = connect();
     EXPECT_EQ(refusal(owner), RefusalReason::too_many_of_client);
     CARILLON_EXPECT_ERROR((owner.channel<Ask, Told>()), RefusedError,
-                          "ServeOptions::bytes_per_connection is 1000");
+                          "the owner's option bytes_per_connection is 1000");
 }
 
 TEST_F(RefusedTest, moreDescriptorsThanAConnectionMayHave) {
@@ -104,7 +105,8 @@ TEST_F(RefusedTest, moreDescriptorsThanAConnectionMayHave) {
     {
         auto const first = owner.channel<Ask, Told>();
         CARILLON_EXPECT_ERROR((owner.channel<Ask, Told>()), RefusedError,
-                              "4 with this one, but ServeOptions::descriptors_per_connection is 3");
+                              "the connection would have 4 descriptors, but the owner's option "
+                              "descriptors_per_connection is 3");
     }
     // C may have again what it gives back.
     auto const again = owner.channel<Ask, Told>();
@@ -322,8 +324,8 @@ TEST_F(RefusedTest, optionsThatMakeNoSense) {
     CARILLON_EXPECT_ERROR(serve({.mode = 01777}), UsageError, "1777");
     CARILLON_EXPECT_ERROR(serve({.mode = 0}), UsageError, "mode 0 lets no process connect");
     CARILLON_EXPECT_ERROR(serve({.users = {0, UINT32_MAX}}), UsageError,
-                          "ServeOptions::users is 4294967295, which names no user or group");
-    CARILLON_EXPECT_ERROR(serve({.groups = {UINT32_MAX}}), UsageError, "ServeOptions::groups is");
+                          "an entry of users is 4294967295, which names no user or group");
+    CARILLON_EXPECT_ERROR(serve({.groups = {UINT32_MAX}}), UsageError, "an entry of groups is");
     CARILLON_EXPECT_ERROR(serve({.connections = 0}), UsageError,
                           "ServeOptions::connections is 0: no client could connect");
     CARILLON_EXPECT_ERROR(serve({.channels_per_connection = 0}), UsageError,
@@ -356,7 +358,7 @@ TYPED_TEST(ConnectOptionsTest, thoseThatMakeNoSense) {
     expect_refused({.name = std::string(64, 'x')}, "a name of 64 characters");
     expect_refused({.owner_user = UINT32_MAX}, "owner_user is 4294967295");
     expect_refused({.timeout = 0ns}, "the timeout must be above 0");
-    expect_refused({.wait_for_owner = -1ns}, "wait_for_owner is below 0");
+    expect_refused({.wait_for_owner = -1ns}, "wait_for_owner must be 0 or more, not -1 ns");
     expect_refused({.name = "a\nb"}, "the name of the client has a control character");
     expect_refused({.name = "m\xfcller"}, "the name of the client has a control character");
 }

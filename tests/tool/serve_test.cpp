@@ -141,11 +141,12 @@ TEST_F(ServeTest, wrongLibraryIsNamedWithTheCauseAndNothingOfItIsCalled) {
     for (int const which : {0, 1, 2}) {
         SCOPED_TRACE(which);
         CARILLON_EXPECT_ERROR((void)load_kernel(wrong_library(which)), UnsupportedError,
-                              "its carillon_served_kernel is something else");
+                              "its carillon_served_kernel was not made by CARILLON_SERVED_KERNEL");
     }
     CARILLON_EXPECT_ERROR((void)load_kernel(wrong_library(3)), UnsupportedError,
                           "its kernel is of version 3, ");
-    CARILLON_EXPECT_ERROR((void)load_kernel(wrong_library(4)), UnsupportedError, "build it anew");
+    CARILLON_EXPECT_ERROR((void)load_kernel(wrong_library(4)), UnsupportedError,
+                          "build the library with this version's headers");
 }
 
 // Catches one that dlopen ends the process for: as while it is copied, or from a disk that was

@@ -59,8 +59,9 @@ TEST(GpuTest, ordinalOutOfRangeSaysHowManyThereAre) {
     if (!why_no_gpu().empty()) GTEST_SKIP() << why_no_gpu();
     CARILLON_EXPECT_ERROR(Device::open("cuda:4711"), DeviceNotFoundError, "there is no GPU 4711");
     CARILLON_EXPECT_ERROR(Device::open("cuda:-1"), DeviceNotFoundError, "there is no GPU -1");
-    CARILLON_EXPECT_ERROR(Device::open("cuda:0:host", {.memory = DeviceMemory::mapped}), UsageError,
-                          "Device::open: cuda:0:host and DeviceMemory::mapped exclude each other");
+    CARILLON_EXPECT_ERROR(
+        Device::open("cuda:0:host", {.memory = DeviceMemory::mapped}), UsageError,
+        "Device::open: cuda:0:host asks for host memory, but the option memory is mapped");
     CARILLON_EXPECT_ERROR(Device::open("GPU-00000000-0000-0000-0000-000000000000"),
                           DeviceNotFoundError, "no GPU has the UUID");
     EXPECT_FALSE(Device::open("cuda:0").emulated());

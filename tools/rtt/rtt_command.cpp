@@ -75,7 +75,10 @@ class RttCommand final : public Command {
 
     void set_wait(std::string const& name) {
         options_.wait = wait_style(name);
-        if (!options_.wait) throw CLI::ValidationError("--wait", "unknown style: " + name);
+        if (!options_.wait) {
+            throw CLI::ValidationError(
+                "--wait", "unknown style '" + name + "': use spin, pause, yield, tpause or umwait");
+        }
     }
 
     CommonOptions common_;

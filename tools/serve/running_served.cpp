@@ -72,7 +72,7 @@ ServedKernelLibrary const& load_kernel(std::filesystem::path const& file) {
     // Adds a slash: a name without one is looked for among the system's libraries.
     std::error_code error;
     std::filesystem::path const absolute = std::filesystem::absolute(file, error);
-    if (error) refuse(file, fmt::format("the current folder: {}", error.message()));
+    if (error) refuse(file, fmt::format("the current folder cannot be found: {}", error.message()));
     require_whole(file, absolute);
     void* const library = ::dlopen(absolute.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) {
@@ -89,18 +89,23 @@ ServedKernelLibrary const& load_kernel(std::filesystem::path const& file) {
     ServedKernelLibrary head{};
     constexpr std::size_t head_bytes = offsetof(ServedKernelLibrary, handler);
     if (data_bytes(found) < head_bytes) {
-        refuse(file, fmt::format("its {} is something else", symbol_name));
+        refuse(file, fmt::format("its {} was not made by CARILLON_SERVED_KERNEL or "
+                                 "CARILLON_SERVED_POOL",
+                                 symbol_name));
     }
     std::memcpy(&head, found, head_bytes);
     if (head.magic != served_kernel_magic) {
-        refuse(file, fmt::format("its {} is something else", symbol_name));
+        refuse(file, fmt::format("its {} was not made by CARILLON_SERVED_KERNEL or "
+                                 "CARILLON_SERVED_POOL",
+                                 symbol_name));
     }
     if (head.version != served_kernel_version || head.bytes != sizeof(ServedKernelLibrary) ||
         data_bytes(found) < sizeof(ServedKernelLibrary)) {
-        refuse(file, fmt::format("its kernel is of version {}, {} bytes; this command serves "
-                                 "version {}, {} bytes: build it anew",
-                                 head.version, head.bytes, served_kernel_version,
-                                 sizeof(ServedKernelLibrary)));
+        refuse(file,
+               fmt::format("its kernel is of version {}, {} bytes; this command serves "
+                           "version {}, {} bytes: build the library with this version's headers",
+                           head.version, head.bytes, served_kernel_version,
+                           sizeof(ServedKernelLibrary)));
     }
     return *static_cast<ServedKernelLibrary const*>(found);
 }

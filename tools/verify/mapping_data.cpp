@@ -184,7 +184,8 @@ std::vector<DataCheck> check_mapping_data(Device const& device, DriverCopies& dr
 std::vector<DataCheck> check_mapping_data(Device const& device, Progress const& progress) {
     auto const driver = open_driver_copies(device);
     if (driver == nullptr) {
-        throw UnsupportedError("verify --data", "needs a build with nvcc");
+        throw UnsupportedError("verify --data",
+                               "a GPU needs a build with nvcc (scripts/setup --cuda provides one)");
     }
     return check_mapping_data(device, *driver, progress);
 }
