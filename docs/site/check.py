@@ -26,7 +26,9 @@ FOLDERS = ("docs/", "src/", "include/", "tests/", "scripts/", "tools/", "bench/"
 PROGRAM = re.compile(r"^<!-- from (\S+) -->$")
 # The line above a block of code, by its language.
 IN_A_FILE = r"<!-- from \S+ -->"
-ABOVE_BLOCKS = {"sh": rf"{IN_A_FILE}|<!-- run -->|<!-- not run: .+ -->"}
+# tests/docs/commands_test.py says what each means.
+RUN = r"<!-- run(?: beside \S+| (?:on a fresh machine|with a GPU)(?:, \S+ in place of \S+)*)? -->"
+ABOVE_BLOCKS = {"sh": rf"{IN_A_FILE}|{RUN}|<!-- not run: .+ -->"}
 ABOVE_BLOCKS |= dict.fromkeys(("cpp", "c", "python", "cmake"), IN_A_FILE)
 OTHER_NAMES = {"c++": "cpp", "cc": "cpp", "cuda": "cpp", "py": "python", "bash": "sh",
                "shell": "sh", "console": "sh", "zsh": "sh"}

@@ -73,12 +73,15 @@ class CheckTest(unittest.TestCase):
     def test_blocks_without_a_line_above_that_says_where_they_are_from(self):
         for block in ("```cpp\na\n```\n", "```sh\na\n```\n", "<!-- not run: -->\n```sh\na\n```\n",
                       "<!-- run -->\n```python\na\n```\n",
-                      "<!-- run -->\n```sh\na\n```\n```sh\nb\n```\n"):
+                      "<!-- run -->\n```sh\na\n```\n```sh\nb\n```\n",
+                      "<!-- run beside -->\n```sh\na\n```\n", "<!-- run somewhere -->\n```sh\na\n```\n"):
             with self.subTest(block):
                 self.refused(check.wrong_blocks, block, "has no line")
         self.refused(check.wrong_blocks, "```bash\na\n```\n", 'write "sh"')
         self.refused(check.wrong_blocks, "```\na\n```\n<!-- run -->\n```sh\na\n```\n"
-                     "<!-- not run: it needs a GPU -->\n```sh\na\n```\n<!-- from a -->\n```c\na\n```\n")
+                     "<!-- not run: it needs a GPU -->\n```sh\na\n```\n<!-- from a -->\n```c\na\n```\n"
+                     "<!-- run beside a -->\n```sh\na\n```\n<!-- run with a GPU -->\n```sh\na\n```\n"
+                     "<!-- run on a fresh machine, a in place of b -->\n```sh\na\n```\n")
 
     def test_programs_whose_lines_are_shown(self):
         text = "<!-- from {} -->\n  ```python\n  {}\n  ```\n"
