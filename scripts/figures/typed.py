@@ -13,6 +13,8 @@ WORDS = (
     r"[GMK]iB/s|[kKMG]B|[KMG]iB|[MkK]/s|[MkK] [a-z]+/s|M|thousand|million|billion|%|percent|per cent|times|W|watts?"
 )
 FIGURE = re.compile(rf"{NUMBER}(?:[\s\u00a0-]?(?:{WORDS})(?![\w/])|x(?!\w)|\s?×(?!\s?\d))")
+# The machine of measured figures.
+MACHINE = re.compile(r"\b[Oo]n\s+an?\s+(?:NVIDIA\s+)?(?:[A-Z]{1,2}\d{2,3}|GeForce|RTX)\b")
 # Figures in a link's target or an attribute were not measured.
 NO_TEXT = (re.compile(r"\]\([^)\s]*\)"), re.compile(r"<[a-z/][^>\n]*>"), re.compile(r"^\[[^\]]+\]: .*$", re.M))
 NANOSECONDS = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9}
@@ -109,10 +111,19 @@ def wrong_constant(names, text, root):
     return f"<!--c {names} -->: {file} does not say {text} there"
 
 
+def around(text, offset):
+    """The row of a table or the paragraph at an offset."""
+    row = text[text.rfind("\n", 0, offset) + 1 :].partition("\n")[0]
+    if row.startswith("|"):
+        return row
+    return text[text.rfind("\n\n", 0, offset) + 1 :].lstrip("\n").partition("\n\n")[0]
+
+
 def typed_figures(text):
-    """Line and text of each figure that stands in a page without a marker."""
+    """Line and text of each figure, and of each GPU that marked figures are of, in a page without a marker."""
     prose = markdown.mask(markdown.prose(text), markers.MARKER, markdown.COMMENT, *NO_TEXT)
-    for match in FIGURE.finditer(prose):
+    machines = [match for match in MACHINE.finditer(prose) if "<!--=" in around(text, match.start())]
+    for match in sorted([*FIGURE.finditer(prose), *machines], key=lambda found: found.start()):
         yield markdown.line_of(prose, match.start()), re.sub(r"\s+", " ", match[0])
 
 

@@ -3,6 +3,7 @@
 
     rtt:results[name=call].p50_ns | us        1.62 us
     rtt:users[name=call-768/768].p50_ns / rtt:users[name=call-48/48].p50_ns | x    1.65×
+    rtt:environment.device | GPU              an H100
 
 FILE is a file of bench/results without .json. PATH goes into it: `.name` is a member, `[a=b,c=d]`
 the one row with these members. `A / B` is a ratio, `A - B` a difference and `A * 64` a product; the
@@ -136,11 +137,22 @@ def written(value, member, unit):
     return plain_digits(value)
 
 
+def gpu(expression, folder):
+    """The GPU that figures are of, with its article."""
+    name, _, _ = term(expression.strip(), folder, "")
+    if not isinstance(name, str):
+        raise BadKey(f'"{expression}" is no name')
+    model = re.sub(r" \d+ ?GB.*", "", name.removeprefix("NVIDIA "))
+    return ("an " if model[0] in "AEFHILMNORSX" else "a ") + model
+
+
 def text_of(key, folder):
     """The text that a key stands for."""
     expression, _, unit = key.replace("\\|", "|").rpartition(" | ")
     if not expression:
         expression, unit = unit, ""
+    if unit.strip() == "GPU":
+        return gpu(expression, folder)
     if unit.strip() and unit.strip() not in (*TIMES, *SCALES):
-        raise BadKey(f'"{unit.strip()}" is no format; there are {", ".join([*TIMES, *SCALES])}')
+        raise BadKey(f'"{unit.strip()}" is no format; there are {", ".join([*TIMES, *SCALES, "GPU"])}')
     return written(*look_up(expression, folder), unit.strip())

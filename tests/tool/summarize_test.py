@@ -273,7 +273,8 @@ class CheckTest(Case):
 class ValuesTest(Case):
     def text(self, key):
         root = self.folder(
-            "", {"results": [*results(), row("12/12", 1050)], "python.x": 3, "share": 0.25, "pause_ms": 3.0}
+            "", {"results": [*results(), row("12/12", 1050)], "python.x": 3, "share": 0.25, "pause_ms": 3.0,
+             "gpu": "NVIDIA H100 80GB HBM3", "geforce": "NVIDIA GeForce RTX 4090"},
         )
         return values.text_of(key, root / "bench/results")
 
@@ -288,6 +289,8 @@ class ValuesTest(Case):
             ("rtt:share | %", "25.0 %"),
             ("rtt:pause_ms | ms", "3 ms"),
             ("rtt:pause_ms \\| us", "3000 us"),
+            ("rtt:gpu | GPU", "an H100"),
+            ("rtt:geforce | GPU", "a GeForce RTX 4090"),
         ):
             self.assertEqual(self.text(key), text, key)
 
@@ -299,6 +302,7 @@ class ValuesTest(Case):
             ("rtt:results[name=call].p50_ns | furlongs", "no format"),
             ("rtt:results", "no number"),
             ("rtt:environment.date", "no number"),
+            ("rtt:pause_ms | GPU", "no name"),
             ("rtt:results[p50_ns=1100].name", "2 rows match"),
         ):
             with self.assertRaisesRegex(values.BadKey, why, msg=key):
@@ -321,6 +325,12 @@ class ValuesTest(Case):
 class TypedTest(Case):
     def typed(self, text):
         return [figure for _, figure in typed.typed_figures(text)]
+
+    def test_the_machine_of_marked_figures_is_marked_too(self):
+        marked = "takes <!--= a:b -->1<!--=-->"
+        self.assertEqual(self.typed(f"A call on an H200\n{marked}.\n\nSeen on an H100."), ["on an H200"])
+        self.assertEqual(self.typed(f"| seen on an H100 |\n| {marked} |\n\nSeen on an H100."), [])
+        self.assertEqual(self.typed(f"On <!--= a:c | GPU -->an H200<!--=--> a call {marked}."), [])
 
     def test_numbers_with_units_are_found_and_their_lines(self):
         self.assertEqual(
