@@ -292,7 +292,7 @@ TEST_P(PlacedKernelTest, profileOfTheCallersIsTakenForTheOneThatIsKept) {
     other->uuid = "GPU-of-somebody-else";
     CARILLON_EXPECT_ERROR(
         PersistentKernel<Triple>(device(), {.capacity = 64, .channels = {.profile = other}}),
-        UsageError, "another device");
+        UsageError, "the profile is for GPU-of-somebody-else, but this device is ");
 }
 
 TEST_P(PlacedKernelTest, blockWithAnExpressChannelIsNotPlacedAndTheErrorNamesTheOption) {
