@@ -57,7 +57,7 @@ void through_chunks(benchmark::State& state, Device const& device) {
     auto const kernel =
         launch(device, 1,
                TakeChunks{ring.device_handle(), static_cast<std::uint64_t*>(word.device_ptr())});
-    for (auto _ : state) {
+    for ([[maybe_unused]] auto _ : state) {
         auto chunk = ring.claim(10s);
         chunk.fill(0, from);
         chunk.commit(size, {0});
@@ -72,7 +72,7 @@ void memcpy_and_fence(benchmark::State& state, Device const& device) {
     std::vector<std::byte> const from(size, std::byte{1});
     auto const memory = device.allocate(chunk_slots * size);
     std::size_t slot = 0;
-    for (auto _ : state) {
+    for ([[maybe_unused]] auto _ : state) {
         std::memcpy(static_cast<std::byte*>(memory.host_ptr()) + slot++ % chunk_slots * size,
                     from.data(), size);
         detail::X86::store_fence();

@@ -20,7 +20,7 @@ void publish(benchmark::State& state, Memory const& memory, detail::HostStores s
     detail::HostMapped const far(stores, memory.range_sync());
     auto* const lines = static_cast<detail::Line*>(memory.host_ptr());
     std::uint32_t tag = 0;
-    for (auto _ : state) {
+    for ([[maybe_unused]] auto _ : state) {
         detail::Line* const slot = lines + (++tag % publish_slots);
         far.store_line(slot, detail::pack(tag, tag), tag - publish_slots);
         far.commit(slot, sizeof(detail::Line));
@@ -31,7 +31,7 @@ void publish(benchmark::State& state, Memory const& memory, detail::HostStores s
 void copy_line(benchmark::State& state, Memory const& memory) {
     auto* const lines = static_cast<detail::Line*>(memory.host_ptr());
     std::uint32_t tag = 0;
-    for (auto _ : state) {
+    for ([[maybe_unused]] auto _ : state) {
         ++tag;
         detail::Line const line = detail::pack(tag, tag);
         std::memcpy(lines + (tag % publish_slots), &line, sizeof(line));
