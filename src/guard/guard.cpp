@@ -109,8 +109,7 @@ GuardAction guard_action(char const* value) {
     if (text.empty()) return GuardAction::none;
     if (text == "report") return GuardAction::report;
     if (text == "abort") return GuardAction::abort;
-    throw UsageError(guard_variable,
-                     fmt::format(R"("{}" is neither "report" nor "abort")", text));
+    throw UsageError(guard_variable, fmt::format(R"("{}" is neither "report" nor "abort")", text));
 }
 
 void start_guard_from_environment() {
