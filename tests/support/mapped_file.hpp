@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -19,7 +18,8 @@ class MappedFile {
     explicit MappedFile(Memory const& memory) : fd_(memory.export_fd()) {
         struct stat file {};
         EXPECT_EQ(::fstat(fd_.get(), &file), 0);
-        inode_ = fmt::format(" {} ", file.st_ino);
+        inode_ = ' ';
+        inode_ += std::to_string(file.st_ino) + ' ';
     }
     [[nodiscard]] bool is_mapped() const {
         std::ifstream maps("/proc/self/maps");
