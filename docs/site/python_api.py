@@ -195,7 +195,7 @@ def module(name):
 def store_connect(sources):
     """`connect_store` is a static method that the package gives its name."""
     text = next(path for path in sources if path.name == "py_store.cpp").read_text()
-    begin = text.index('.def_static("connect_store"')
+    begin = re.search(r'\.def_static\(\s*"connect_store"', text).start()
     given = arguments(text, text.index("(", begin) + 1)
     return signature_of(given, True), strings(given)[-1]
 
