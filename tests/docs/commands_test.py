@@ -8,8 +8,8 @@ docs/site/navigation. The line above a block says how it is run:
     package, and is skipped in others.
 <!-- run beside FILE -->  The same, with a copy of FILE in the folder, and with the build installed for pkg-config.
 <!-- run on a fresh machine -->, <!-- run with a GPU -->  By hand, since it takes minutes: in a checkout, or in an
-    empty folder with `carillon` on PATH. `record` writes the results to bench/results/commands-PLACE.json. The test
-    compares that file with the pages. The line may end with `, A in place of B`, if the machine needs that.
+    empty folder with `carillon` on PATH. `record` writes the results to bench/results/commands-PLACE.json. It runs
+    the blocks that this file lacks. The test compares that file with the pages. The line may end with `, A in place of B`, if the machine needs that.
 
 Usage: commands_test.py PATH_OF_THE_COMMAND FOLDER_OF_INSTALLED_TREE FOLDER_OF_OTHER_PROGRAMS...
        commands_test.py record fresh-machine|gpu [RESULTS_FOLDER]"""
@@ -95,10 +95,28 @@ def blocks_for(place):
             for page, how, block in blocks() if how.startswith(PLACES[place])]
 
 
+def recorded(place, folder=ROOT / "bench/results"):
+    """The blocks that ran in a place with status 0."""
+    file = pathlib.Path(folder) / f"commands-{place}.json"
+    return [each for each in json.loads(file.read_text())["results"] if each["status"] == 0] \
+        if file.is_file() else []
+
+
+def as_shown(result):
+    return {key: result[key] for key in ("page", "commands", "how")}
+
+
 def record(place, folder=ROOT / "bench/results"):
-    """Runs the blocks of a place in this checkout, one after the other, and writes the file."""
+    """Runs those blocks of a place that the file of results lacks, one after the other, and writes the file."""
+    commit = os.environ.get("COMMIT") or subprocess.check_output(
+        ["git", "rev-parse", "HEAD"], cwd=ROOT, text=True).strip()
+    cpu = re.search(r"model name\s*: (.*)", pathlib.Path("/proc/cpuinfo").read_text())[1]
+    done = {json.dumps(as_shown(each)): each for each in recorded(place, folder)}
     results = []
     for each in blocks_for(place):
+        if json.dumps(each) in done:
+            results.append(done[json.dumps(each)])
+            continue
         block = each["commands"]
         for new, old in re.findall(r", (\S+) in place of (\S+)", each["how"]):
             block = block.replace(old, new)
@@ -106,14 +124,11 @@ def record(place, folder=ROOT / "bench/results"):
         start = time.monotonic()
         with tempfile.TemporaryDirectory() as empty:
             status, said = run_in(empty if place == "gpu" else ROOT, block + "\n", os.environ, HOUR)
-        results.append(each | {"status": status, "seconds": round(time.monotonic() - start)})
+        results.append(each | {"status": status, "seconds": round(time.monotonic() - start), "commit": commit,
+                               "date": f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%dT%H:%M:%SZ}"})
         print(f"{said[-2000:]}\nexit status {status}, {results[-1]['seconds']} s", flush=True)
-    commit = os.environ.get("COMMIT") or subprocess.check_output(
-        ["git", "rev-parse", "HEAD"], cwd=ROOT, text=True).strip()
-    cpu = re.search(r"model name\s*: (.*)", pathlib.Path("/proc/cpuinfo").read_text())[1]
-    made = {"environment": {"commit": commit, "cpu": cpu, "processors": os.cpu_count(),
-                            "date": f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%dT%H:%M:%SZ}",
-                            "how": f"tests/docs/commands_test.py record {place}"},
+    made = {"environment": {"commit": results[-1]["commit"], "date": results[-1]["date"], "cpu": cpu,
+                            "processors": os.cpu_count(), "how": f"tests/docs/commands_test.py record {place}"},
             "results": results}
     (pathlib.Path(folder) / f"commands-{place}.json").write_text(json.dumps(made, indent=2) + "\n")
     sys.exit(any(each["status"] != 0 for each in results))
@@ -137,9 +152,7 @@ class CommandsTest(unittest.TestCase):
 
     def test_commands_that_take_minutes_were_run_as_the_pages_show_them(self):
         for place in PLACES:
-            file = ROOT / f"bench/results/commands-{place}.json"
-            ran = [{key: each[key] for key in ("page", "commands", "how")}
-                   for each in json.loads(file.read_text())["results"] if each["status"] == 0]
+            ran = [as_shown(each) for each in recorded(place)]
             for each in blocks_for(place):
                 with self.subTest(each["page"], place=place):
                     self.assertIn(each, ran, f"run tests/docs/commands_test.py record {place}")
