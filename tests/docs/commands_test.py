@@ -9,7 +9,8 @@ docs/site/navigation. The line above a block says how it is run:
 <!-- run beside FILE -->  The same, with a copy of FILE in the folder, and with the build installed for pkg-config.
 <!-- run on a fresh machine -->, <!-- run with a GPU -->  By hand, since it takes minutes: in a checkout, or in an
     empty folder with `carillon` on PATH. `record` writes the results to bench/results/commands-PLACE.json. It runs
-    the blocks that this file lacks. The test compares that file with the pages. The line may end with `, A in place of B`, if the machine needs that.
+    the blocks that this file lacks. The test compares that file with the pages. The line may end with
+    `, A in place of B`, if the machine needs that.
 
 Usage: commands_test.py PATH_OF_THE_COMMAND FOLDER_OF_INSTALLED_TREE FOLDER_OF_OTHER_PROGRAMS...
        commands_test.py record fresh-machine|gpu [RESULTS_FOLDER]"""
