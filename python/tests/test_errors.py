@@ -290,7 +290,7 @@ def test_what_a_kernel_was_not_made_for(device: carillon.Device) -> None:
         kernel.serve("/nowhere")
     shared = carillon.PersistentKernel(device, echo, request=4, reply=4, shared=True)
     with pytest.raises(
-        carillon.UsageError, match="^PersistentKernel.client: the kernel's clients are"
+        carillon.UsageError, match="^PersistentKernel.client: the kernel is for clients in other"
     ):
         shared.client()
 
