@@ -87,17 +87,15 @@ ServedKernelLibrary const& load_kernel(std::filesystem::path const& file) {
                            symbol_name));
     }
     ServedKernelLibrary head{};
+    constexpr char const* of_other_maker =
+        "its {} was not made by CARILLON_SERVED_KERNEL or CARILLON_SERVED_POOL";
     constexpr std::size_t head_bytes = offsetof(ServedKernelLibrary, handler);
     if (data_bytes(found) < head_bytes) {
-        refuse(file, fmt::format("its {} was not made by CARILLON_SERVED_KERNEL or "
-                                 "CARILLON_SERVED_POOL",
-                                 symbol_name));
+        refuse(file, fmt::format(of_other_maker, symbol_name));
     }
     std::memcpy(&head, found, head_bytes);
     if (head.magic != served_kernel_magic) {
-        refuse(file, fmt::format("its {} was not made by CARILLON_SERVED_KERNEL or "
-                                 "CARILLON_SERVED_POOL",
-                                 symbol_name));
+        refuse(file, fmt::format(of_other_maker, symbol_name));
     }
     if (head.version != served_kernel_version || head.bytes != sizeof(ServedKernelLibrary) ||
         data_bytes(found) < sizeof(ServedKernelLibrary)) {
