@@ -34,7 +34,7 @@ int main() try {
                 later.price);
 
     std::array<Tick, 100> ticks{};
-    for (int i = 0; i < 100; ++i) ticks[i] = {4810.0 + i, 4810.5 + i};
+    for (unsigned i = 0; i < 100; ++i) ticks[i] = {4810.0 + i, 4810.5 + i};
     std::array<Quote, 100> quotes{};
     carillon::Tickets tickets;
     channel.submit_n(ticks, tickets, 1s);  // one fence for all

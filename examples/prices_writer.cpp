@@ -3,12 +3,14 @@
 // of its own that needs no CUDA. Usage: prices_writer PATH
 #include <carillon/carillon.hpp>
 #include <cstdio>
+#include <utility>
 #include <vector>
 
 int main(int argc, char** argv) try {
     if (argc != 2) return 2;
     std::vector<double> prices(1000);
-    for (int i = 0; i < 1000; ++i) prices[i] = 4810.0 + i / 4.0;
+    double price = 4810.0;
+    for (double& each : prices) each = std::exchange(price, price + 0.25);
 
     carillon::Store const store(argv[1]);
     auto const bytes = std::as_bytes(std::span(prices));
